@@ -1,9 +1,9 @@
 """The last check before joint commands are sent, and whether the joints follow them.
 
-What is sent is finite, within the limits of position, and moves by at most speed x time since the
-command before it. What the joints report is compared with what was sent for that time. Where
-something is wrong the guard stops: `reason` says what was received, what was expected and how to
-fix it, until restart() is called.
+Commands that are sent are finite, within the limits of position, and move by at most speed x
+time since the command before. The positions that joints report are compared with those commanded
+for that time. On a fault the guard stops: `reason` says what was received, what was expected and
+how to fix it, until restart() is called.
 """
 
 from bisect import bisect_right
@@ -22,7 +22,7 @@ from com_model.text import listing
 
 NO_LIMIT = 1e5  # rad or m, reported by a joint without limits
 FASTEST = 30.0  # rad/s or m/s, of joints whose limit is not known
-JUMP = 0.5  # rad or m, within one sample, besides three times what the velocity limit allows
+JUMP = 0.5  # rad or m, within one sample, in addition to three times what the velocity limit allows
 MAX_GAP = 0.1  # s between samples, for which the velocity limit allows a way
 CATCH_UP = 0.015  # s, for which it allows a way to a command, however long ago the last one was
 LOOK_PERIOD, LOOK_GAP = 0.05, 0.5  # s; between two looks at most, or they begin again
@@ -38,7 +38,7 @@ CHANGED = 1e-6  # rad or m, by which a command was changed
 
 @dataclass(frozen=True)
 class GuardOptions:
-    """Bounds of what joints report and of what they are sent."""
+    """Limits of reported positions, following errors and commands."""
 
     following_error: float = live_parameter(
         0.5,
@@ -59,19 +59,22 @@ class GuardOptions:
 
 
 class CommandGuard:
-    """Checks the commands of one robot.
+    """Checks commands and reported positions of n joints.
 
     Args:
-        names: n joints.
+        names: of the joints.
         lower: (n,) rad or m; -inf for none.
         upper: (n,) rad or m; inf for none.
         speed: (n,) rad/s or m/s; inf for none.
+        options: limits; the defaults by default.
 
     Attributes:
-        reason: Why it has stopped; "" while it has not.
-        implausible: What is wrong with the last position that joints reported; "" for nothing.
-        limited: Names of the joints whose last command was changed to keep a limit.
-        error: rad or m, of the joint farthest from its target; NaN where not known.
+        options: as given; may be replaced.
+        reason: why it has stopped; "" while it has not.
+        implausible: fault of the last reported positions; "" for none.
+        limited: names of the joints whose last command was changed to keep a limit.
+        error: rad or m, of the joint farthest from its target; NaN where unknown.
+        joint: name of that joint; "" where unknown.
     """
 
     def __init__(
@@ -96,11 +99,11 @@ class CommandGuard:
     def from_model(
         cls, model: RobotModel, options: GuardOptions | None = None
     ) -> "CommandGuard":
-        """Makes one by the limits of the URDF.
+        """Makes a guard with the limits of the URDF.
 
         Args:
             model: the robot, with the limits of its joints.
-            options: what counts as an error; the defaults by default.
+            options: limits of errors; the defaults by default.
         """
         return cls(
             model.joint_names,
@@ -112,13 +115,13 @@ class CommandGuard:
 
     @property
     def held(self) -> bool:
-        """Whether it stopped for a command, and sends the last one that was right ever since."""
+        """Whether it stopped because of a command, and repeats the last valid one since then."""
         return self._held is not None
 
     def restart(self) -> None:
-        """Begins again: the next command must be near to where the joints are.
+        """Clears all faults: the next command must be near the joints' positions.
 
-        Where the drives were sent to just before, they are led away from there.
+        If the drives were commanded just before, the next command starts from that command.
         """
         self.reason = self.implausible = ""
         self._held: Array | None = None
@@ -126,23 +129,30 @@ class CommandGuard:
         self._forget()
 
     def change_clock(self, jump: float) -> None:
-        """Goes on by another clock, where commands were sent only to hold until it begins again.
+        """Continues with times of another clock.
 
-        The clock has jumped by so many s; 0: it has started.
+        If commands had been sent, the guard stops, unless the clock has only started.
+
+        Args:
+            jump: s, by which the clock has jumped; 0: it has started.
         """
         self.stop_by_clock(jump)
         self._time = -np.inf
         self._forget()
 
     def stop_by_clock(self, jump: float) -> None:
-        """The same where the times that come do not jump."""
+        """Stops because of a jump of the clock, if commands had been sent; keeps them.
+
+        Args:
+            jump: s; 0: nothing is done.
+        """
         if jump and self._dues and not self.reason:
             self.reason = (
                 f"the clock of joint_states jumped by {jump:.3g} s: check its driver"
             )
 
     def _forget(self) -> None:
-        """Forgets what was sent."""
+        """Forgets the commands that were sent."""
         self._dues: list[float] = []  # of commands, s, rising
         self._targets: list[Array] = []
         self._last_due = -np.inf  # first one of the last trajectory
@@ -151,13 +161,12 @@ class CommandGuard:
         self._looks: deque[tuple[Array, Array]] = deque(maxlen=LOOKS)
         self._next_look = -np.inf
 
-    # --- what the joints report ----------------------------------------------------------------
+    # --- reported positions --------------------------------------------------------------------
     def measure(self, time: float, measured: Array) -> str:
-        """Takes in where the joints are.
+        """Checks the reported positions of the joints.
 
-        A problem stops the guard if commands were sent before. A time that goes back is that of
-        another
-        clock: what was sent by the old one is forgotten.
+        A fault stops the guard if commands were sent before. A time that goes back belongs to
+        another clock: commands sent by the old one are forgotten.
 
         Args:
             time: s.
@@ -226,7 +235,7 @@ class CommandGuard:
         return self._frozen(time, expected)
 
     def _frozen(self, time: float, expected: Array) -> str:
-        """That a joint does not move although it is to."""
+        """Fault of joints that do not move although their commands do; "" for none."""
         if time < self._next_look:
             return ""
         if time > self._next_look + LOOK_GAP:
@@ -248,7 +257,7 @@ class CommandGuard:
         )
 
     def _ways(self, count: int, old: int) -> tuple[Array, Array]:
-        """How far joints moved in the last looks, and commands in the `old` first of them."""
+        """Ranges (n,) of joints in the last looks, and of commands in the `old` first of them."""
         if len(self._looks) < count:
             return np.zeros(len(self._names)), np.zeros(len(self._names))
         looks = list(self._looks)[-count:]
@@ -256,7 +265,7 @@ class CommandGuard:
         return measured, np.ptp([look[1] for look in looks[:old]], axis=0)
 
     def _expected(self, time: float) -> Array | None:
-        """What was sent for a time, s, on lines in between; None before the first command."""
+        """The command for a time, s, linearly interpolated; None before the first command."""
         k = bisect_right(self._dues, time)
         if k == 0:
             return None
@@ -266,7 +275,7 @@ class CommandGuard:
         start, end = self._targets[k - 1 : k + 1]
         return np.asarray(start + (time - t0) / (t1 - t0) * (end - start))
 
-    # --- what they are sent --------------------------------------------------------------------
+    # --- commands ------------------------------------------------------------------------------
     @np.errstate(invalid="ignore", over="ignore")
     def limit(
         self,
@@ -275,16 +284,16 @@ class CommandGuard:
         velocities: Array,
         driven: NDArray[np.bool_] | None = None,
     ) -> tuple[Array, Array]:
-        """Makes of commands what may be sent; it replaces what was to come.
+        """Limits commands to what may be sent; replaces earlier commands that are not due yet.
 
         Positions are clipped to their limits and follow each other no faster than the velocity
-        limits allow. Where a command is not finite, or would have to be changed by more than
-        JUMP and following_error, the guard stops. It then answers every call with the last
-        position that was right, until restart().
+        limits allow. If a command is not finite, or would have to be changed by more than JUMP
+        and following_error, the guard stops. It then answers every call with the last valid
+        position, until restart().
 
         Args:
             due: (m,) s, rising, when each command is due.
-            positions: (m, n) rad or m; NaN of joints that are not driven.
+            positions: (m, n) rad or m; NaN for joints that are not driven.
             velocities: (m, n) rad/s or m/s.
             driven: (n,) the joints that are driven; None: all.
 
@@ -317,7 +326,7 @@ class CommandGuard:
         return sent, speeds
 
     def _sent_before(self, due: Array) -> tuple[Array, Array]:
-        """Where the drives are sent already (n,), and the time (m,) s from there on."""
+        """Positions (n,) commanded last, and times (m,) s between commands from there on."""
         if not self._dues:
             last_due, last = self._last
             if (
@@ -349,7 +358,7 @@ class CommandGuard:
         return sent, steps / np.maximum(spans, CLOSE)[:, None]
 
     def _wrong(self, sent: Array, wanted: Array, driven: NDArray[np.bool_]) -> str:
-        """That commands are not finite or too far from what is allowed."""
+        """Fault of commands that are not finite or too far beyond their limits; "" for none."""
         most, first = max(self.options.following_error, JUMP), not self._dues
         allowed = np.vstack((self._measured, sent[1:])) if first else sent
         wrong = driven & ~(np.abs(wanted - allowed) <= most)
@@ -368,7 +377,7 @@ class CommandGuard:
         )
 
     def _store(self, dues: list[float], sent: Array) -> None:
-        """Stores what was sent, in the place of what was to come; drops what is long over."""
+        """Stores the commands that were sent; removes those that they replace or that are over."""
         keep = bisect_right(self._dues, dues[0] - CLOSE)
         drop = max(bisect_right(self._dues, self._time) - 1, 0)
         self._dues[:] = self._dues[drop:keep] + dues
@@ -377,7 +386,7 @@ class CommandGuard:
 
 
 def _steps(before: Array | float, rows: Array) -> Array:
-    """From what was before to the first of m rows, and from each to the next; shaped as rows."""
+    """Differences from `before` to the first of m rows and between rows, shaped as rows."""
     steps = np.empty(rows.shape)
     steps[0], steps[1:] = rows[0] - before, rows[1:] - rows[:-1]
     return steps

@@ -1,4 +1,4 @@
-"""Errors of this package: what was got, what was expected, how to fix it."""
+"""Errors of this package: the message says what was received, what was expected, how to fix it."""
 
 from com_model.exceptions import ComModelError
 
@@ -8,18 +8,22 @@ class ComControlError(ComModelError):
 
 
 class GaitError(ComControlError):
-    """A gait cannot be made or stepped as asked; the message says how to fix it."""
+    """A gait cannot be generated as requested."""
 
 
 class BalanceError(ComControlError):
-    """A robot cannot be balanced as asked; the message says how to fix it."""
+    """A robot cannot be balanced as requested."""
 
 
 class MotionError(ComControlError):
     """A motion or its file cannot be used.
 
+    Args:
+        message: what is wrong and how to fix it.
+        row: of the file, from 1; 0: no single row is the cause.
+
     Attributes:
-        row: Number of the row, from 1; 0 where it is not one row's fault.
+        row: as given.
     """
 
     def __init__(self, message: str, row: int = 0) -> None:
@@ -28,14 +32,18 @@ class MotionError(ComControlError):
 
 
 class BipedError(ComControlError):
-    """A robot does not fit what is asked of it; the message says how to fix it."""
+    """A robot does not meet the requirements of walking on two legs."""
 
 
 class PlanError(ComControlError):
-    """A walk cannot be planned as asked; the message says how to fix it.
+    """A walk cannot be planned as requested.
+
+    Args:
+        message: what is wrong and how to fix it.
+        step: index of the footstep that is the cause, from 0; None: no single one is.
 
     Attributes:
-        step: Number of the footstep at fault, the first is 0; None where it is none of them.
+        step: as given.
     """
 
     def __init__(self, message: str, step: int | None = None) -> None:

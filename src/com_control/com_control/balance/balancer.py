@@ -1,11 +1,14 @@
-"""Joint commands that put the centre of mass where it is desired, the soles staying where they are.
+"""Joint commands that move the CoM to a desired position while the soles stay in place.
 
-The CoM's velocity over the ground is J qd with the Jacobian of the SESC and the root moving as the
-planted soles let it (docs/derivations.md, "Balancing"). The commanded positions q* are integrated,
+The CoM's velocity over the ground is J qd with the Jacobian of the SESC and the root moving as
+the planted soles require (docs/derivations.md, "Balancing"). The commanded positions q* are
+integrated,
 
-  q* += qd dt,  J qd = v_reference + k (reference - com(q, gravity)) - (turn of the ground) x com
+  q* += qd dt,  J qd = v_reference + k (reference - com(q, gravity)) - (rotation of the ground) x
+  com
 
-with the CoM of the *measured* joints and gravity, so that no sag of the drives remains in it.
+with the CoM of the *measured* joints and gravity, so that sagging drives cause no permanent
+error.
 """
 
 from collections.abc import Sequence
@@ -40,19 +43,22 @@ from com_model.text import listing
 class BalanceOptions:
     """Options of a Balancer.
 
-    A robot that rocks on its drives at w rad/s with a damping ratio d needs a com_gain below
-    2 d w; by default it is 3 d w / 4, at most 4 1/s. posture_gain, feet_gain and strain_gain are
-    those of the joints that the rest leaves free, of the measured place of the soles to each other,
-    and of the commanded one, which strains the legs of feet that stand. Weights: of the CoM's
-    height against its horizontal error (what keeps the robot from falling goes first), of 1 rad/s
-    of the trunk, of the legs' joints (which also damp near singular postures) and of the other
-    joints against 1 m/s of the CoM, and of the soles' error.
+    A robot that rocks on its drives at w rad/s with a damping ratio d needs a com_gain below 2 d
+    w; by default it is 3 d w / 4, at most 4 1/s. Weights are relative to 1 m/s of the horizontal
+    CoM (what keeps the robot from falling has priority).
 
     Attributes:
-        joint_margin: rad or m, that joints keep from their limits.
-        trunk_weight: m.
-        posture_weight: m.
-        body_weight: m.
+        posture_gain: 1/s, of the joints that the other tasks leave free, towards the posture at
+            the start.
+        feet_gain: 1/s, of the measured poses of the soles relative to each other.
+        strain_gain: 1/s, of their commanded poses, whose errors strain the legs of feet that
+            stand.
+        joint_margin: rad or m, distance of commands from the joints' limits.
+        height_weight: of the CoM's height.
+        trunk_weight: m, of the trunk's rotation.
+        posture_weight: m, of the legs' joints; also damps near singular postures.
+        body_weight: m, of the other joints.
+        feet_weight: of errors between the soles.
     """
 
     com_gain: float = live_parameter(
@@ -114,7 +120,7 @@ class BalanceOptions:
 
 @dataclass(frozen=True)
 class StandingLimits:
-    """Bounds of what counts as standing."""
+    """Bounds of load and tilt within which a robot counts as standing."""
 
     min_load_fraction: float = live_parameter(
         0.05, "of the weight, on a foot that stands as balancing begins", (0.0, 0.5)
@@ -133,29 +139,43 @@ class StandingLimits:
 
 
 LEAD = 0.02  # m, by which the reference may be ahead of a CoM that cannot follow
-_APPROACH = 10.0  # 1/s, pace at which the last bit of the way is gone
+_APPROACH = 10.0  # 1/s, rate of approach near the target
 
 
 class ComReference:
-    """Follows a desired CoM with bounded speed and acceleration."""
+    """Moves a reference CoM to a target with bounded speed and acceleration.
+
+    Args:
+        options: com_speed and com_acceleration are its bounds.
+
+    Attributes:
+        options: as given; may be replaced.
+        position: (3,) m, reference of the CoM; its height is NaN while it is not controlled.
+        velocity: (3,) m/s.
+    """
 
     def __init__(self, options: BalanceOptions) -> None:
         self.options = options
         self.reset(np.zeros(3))
 
     def reset(self, com: Array) -> None:
-        """Begins at a CoM (3,) m, at rest."""
+        """Starts at a CoM, at rest.
+
+        Args:
+            com: (3,) m.
+        """
         self.position = com.copy()
         self.velocity = np.zeros(3)
 
     def move(self, target: Array, velocity: Array, com: Array, dt: float) -> None:
-        """Goes on by dt (s) towards a target.
+        """Advances the reference by dt towards a target.
 
         Args:
             target: (3,) m; a height of NaN is not controlled, and then NaN in `position`.
             velocity: (3,) m/s, of the target.
-            com: (3,) m, where the CoM is: the reference waits for it, and the height begins there
-                when it is controlled again.
+            com: (3,) m, the actual CoM: the reference stays within LEAD of it, and the height
+                starts there when it is controlled again.
+            dt: s.
         """
         if np.isnan(target[2]):
             self.position[2], self.velocity[2] = np.nan, 0.0
@@ -186,25 +206,25 @@ class ComReference:
 STILL = np.zeros(3)
 _GAIN = 4.0  # 1/s, of the CoM at most, and where nothing is known of the drives
 _LIMIT_TIME = 0.1  # s, in which a joint may reach its limit
-_FAR = 0.005  # m, from which on a joint at its limit is to blame
-_AHEAD = 2.0  # the CoM is asked for no more than so many times the reference's speed
+_FAR = 0.005  # m, error of the CoM from which joints at their limits are reported
+_AHEAD = 2.0  # bound of the CoM's feedback, times the reference's largest speed
 
 
 @dataclass(frozen=True, eq=False)
 class BalanceStep(FrozenArrays):
-    """What was commanded and why; arrays are read-only, points in the balance frame.
+    """Result of one control step; arrays are read-only, points in the balance frame.
 
     Attributes:
         position: (n,) rad or m, commands.
         velocity: (n,) rad/s or m/s.
-        desired: (3,) m, of the CoM, as asked for; its height NaN: not controlled.
+        desired: (3,) m, desired CoM as given; its height is NaN if it is not controlled.
         reference: (3,) m, that the CoM follows: shaped by the resonance.
-        com: (3,) m, by the measured joints and gravity.
+        com: (3,) m, from the measured joints and gravity.
         held: the desired CoM is outside the margin.
         margin: m, of the CoM inside the support polygon seen from above.
         frame: the balance frame.
-        limits: names of joints that are at a limit, or do not follow, while the CoM is away
-            from the reference.
+        limits: names of joints that are at a limit, or do not follow, while the CoM is away from
+            the reference.
         problems: what keeps the CoM away or is dangerous, in words.
     """
 
@@ -226,11 +246,26 @@ class BalanceStep(FrozenArrays):
 
 
 class Balancer:
-    """Controls the CoM of a robot on flat soles.
+    """Controls the CoM of a robot that stands on flat soles.
 
-    The direction upright (3,) of the root link's frame is to point against gravity; servo has
-    the gains of the drives. `resonance` is known from start() on, where it can be. BalanceError: no
-    feet, or one without a flat sole.
+    Args:
+        model: the robot.
+        feet: that stand, each with three corners or more.
+        upright: (3,) unit vector of the root link's frame that should point against gravity.
+        options: gains and bounds.
+        servo: gains of the drives, for the resonance; None: unknown.
+
+    Attributes:
+        model: as given.
+        options: as given; see set_options.
+        soles: the soles of the feet.
+        names: frames of the feet.
+        reference: of the CoM.
+        resonance: of the standing robot; None before start(), and where the gains are unknown.
+        com_gain: 1/s, in use.
+
+    Raises:
+        BalanceError: no feet, or one without a flat sole.
     """
 
     def __init__(
@@ -263,7 +298,11 @@ class Balancer:
         self.set_options(self.options)
 
     def set_options(self, options: BalanceOptions) -> None:
-        """Use other gains and bounds from the next step on."""
+        """Uses other gains and bounds from the next step on.
+
+        Args:
+            options: the new ones.
+        """
         model = self.model
         self.options, self.reference.options = options, options
         most = np.minimum(
@@ -283,11 +322,15 @@ class Balancer:
         self.com_gain = options.com_gain or chosen  # 1/s
 
     def start(self, q: Array, up: Array, commanded: Array | None = None) -> None:
-        """Begins where the robot stands, the CoM staying where it is.
+        """Starts at the present posture; the reference is the present CoM.
 
-        Measured are q (n,) rad or m and up (3,) against gravity, root axes; commanded (n,) are the
-        last commands of the drives, by default q. BalanceError: the soles are not on one plane, or
-        gravity does not point into it.
+        Args:
+            q: (n,) measured joint positions, rad or m.
+            up: (3,) unit vector against gravity, root axes.
+            commanded: (n,) last commands of the drives, rad or m; None: q.
+
+        Raises:
+            BalanceError: the soles are not on one plane, or gravity does not point into it.
         """
         poses = self.soles.poses(q)
         check_plane(poses, self.names)
@@ -296,17 +339,20 @@ class Balancer:
         self.velocity = np.zeros(self.model.n_joints)
         self.posture = np.array(q, dtype=float)
         self._between = relative_poses(poses)
-        R = frame.R_balance_root  # as it is but for what is not upright
+        R = frame.R_balance_root  # the present orientation, made upright
         self._trunk = minimal_rotation(R @ self._upright, np.array([0.0, 0.0, 1.0])) @ R
         self._of_drives = self._find_resonance(q, poses, frame)
         self.set_options(self.options)
 
     def resume(self, q: Array, up: Array) -> BalanceFrame:
-        """Goes on after a pause from where the CoM is.
+        """Continues after a pause; the reference is the present CoM.
 
         Args:
             q: (n,) joint positions, rad or m.
-            up: (3,) against gravity, root axes.
+            up: (3,) unit vector against gravity, root axes.
+
+        Returns:
+            The balance frame at this posture.
 
         Raises:
             BalanceError: see balance_frame.
@@ -322,11 +368,20 @@ class Balancer:
     def step(
         self, dt: float, q: Array, up: Array, desired: Array, velocity: Array = STILL
     ) -> BalanceStep:
-        """Commands for dt, s, since the last step; BalanceError: gravity is not into the ground.
+        """Computes the commands of one control step.
 
-        Measured are q (n,) rad or m and up (3,) against gravity, root axes, both finite; desired
-        (3,) m, whose height of NaN is left free, and its velocity (3,) m/s are in the balance
-        frame.
+        Args:
+            dt: s since the last step.
+            q: (n,) measured joint positions, rad or m, finite.
+            up: (3,) unit vector against gravity, root axes, finite.
+            desired: (3,) m, CoM in the balance frame; a height of NaN is not controlled.
+            velocity: (3,) m/s, of the desired CoM.
+
+        Returns:
+            The commands, and the state of the control.
+
+        Raises:
+            BalanceError: gravity does not point into the ground.
         """
         poses = self.soles.poses(q)
         com, J = self._sesc.com_and_jacobian(q)
@@ -367,14 +422,21 @@ class Balancer:
         )
 
     def brake(self, dt: float) -> tuple[Array, Array]:
-        """Commands (n,) and their velocities (n,) for dt from now that come to rest."""
+        """Commands that come to rest.
+
+        Args:
+            dt: s since the last commands.
+
+        Returns:
+            Positions (n,) rad or m and velocities (n,) rad/s or m/s.
+        """
         most = self.options.joint_acceleration * dt
         self.velocity = self.velocity - np.clip(self.velocity, -most, most)
         self.position = self.position + self.velocity * dt
         return self.position, self.velocity
 
     def _shape(self, velocity: Array, dt: float) -> tuple[Array, Array]:
-        """What the CoM follows (3,) m without rocking, and the velocity (3,) m/s to command."""
+        """CoM reference (3,) m that does not excite the resonance, and its velocity (3,) m/s."""
         reference, lead = self.reference.position.copy(), self.reference.velocity.copy()
         if self.resonance is not None:
             change, at = self.options.com_acceleration * dt, slice(0, 2)
@@ -405,7 +467,7 @@ class Balancer:
         place: Array,
         follow: tuple[Array, Array],
     ) -> tuple[Array, Array]:
-        """H and g of the sum of weighted squares ||w (A qd - b)||^2 / 2, all tasks."""
+        """H and g of the sum of weighted squares ||w (A qd - b)||^2 / 2 over all tasks."""
         reference, velocity = follow
         o, R = self.options, frame.R_balance_root
         angular = ground[1]
@@ -439,10 +501,10 @@ class Balancer:
         return frame.R_balance_root @ (J - linear + skew(com - frame.origin) @ angular)
 
     def _feet_rows(self, poses: LinkMotions) -> tuple[Array, Array]:
-        """Of the other soles against the first one.
+        """Task of the other soles relative to the first one.
 
-        What is measured keeps a sole flat that carries little, whose leg does not give like the one
-        that carries; what is commanded, by a lower gain, lets strain between the feet die away.
+        The measured poses keep a lightly loaded sole flat, whose leg does not deflect like the
+        loaded one; the commanded poses, with a lower gain, let strain between the feet decay.
         """
         o = self.options
         count = len(self._between) - 1
@@ -465,12 +527,12 @@ class Balancer:
         return o.feet_weight * A.reshape(6 * count, -1), o.feet_weight * b.ravel()
 
     def _bounds(self, q: Array, dt: float) -> tuple[Array, Array]:
-        """Least and greatest velocities (n,): limits, acceleration, and the give of the drives."""
+        """Lower and upper bounds of the velocities (n,): limits, acceleration, following error."""
         o = self.options
         change = o.joint_acceleration * max(dt, 1e-6)
         q = np.clip(
             q, self._lower, self._upper
-        )  # a joint beyond its limits is to come back
+        )  # a joint beyond its limits must return
         floor = np.maximum(self._lower, q - o.max_following_error) - self.position
         ceiling = np.minimum(self._upper, q + o.max_following_error) - self.position
         least = np.clip(floor / _LIMIT_TIME, -self._speed, self._speed)
@@ -482,7 +544,7 @@ class Balancer:
             np.clip(self.velocity + change, least, most),
         )
 
-    # --- what is said --------------------------------------------------------------------------
+    # --- reports -------------------------------------------------------------------------------
     def _at_limits(self, q: Array) -> tuple[str, ...]:
         o = self.options
         ends = (self.position <= self._lower + 1e-4) | (

@@ -1,7 +1,7 @@
 """Squat, sway and reach as motions of the desired centre of mass.
 
-Each is a function of time that begins and ends at rest where the CoM stood: of a robot that stands
-well, both legs bent a little.
+Each is a function of time that begins and ends at rest at the present CoM. The robot should
+stand with both legs slightly bent.
 """
 
 from collections.abc import Callable
@@ -20,9 +20,10 @@ REACHED = 0.9  # of the way to the margin
 
 @dataclass(frozen=True, eq=False)
 class Demonstration:
-    """A motion of the desired CoM in the balance frame: at rest in each point, quintics between.
+    """A motion of the desired CoM in the balance frame: at rest at each point, quintics between.
 
     Attributes:
+        name: of the motion.
         points: (k, 3) m.
     """
 
@@ -31,11 +32,18 @@ class Demonstration:
 
     @property
     def duration(self) -> float:
-        """From the first point to the last, s."""
+        """Time from the first point to the last, s."""
         return (len(self.points) - 1) * STEP_TIME
 
     def sample(self, time: float) -> tuple[Array, Array]:
-        """CoM (3,) m and its velocity (3,) m/s at a time, s from the beginning."""
+        """The desired CoM at a time.
+
+        Args:
+            time: s from the start; clipped to the duration.
+
+        Returns:
+            CoM (3,) m and its velocity (3,) m/s.
+        """
         time = min(max(time, 0.0), self.duration)
         leg = min(int(time / STEP_TIME), len(self.points) - 2)
         way = self.points[leg + 1] - self.points[leg]
@@ -44,36 +52,36 @@ class Demonstration:
 
 
 def squat(com: Array, depth: float, count: int = 2) -> Demonstration:
-    """Down and up again, several times.
+    """Lowers and raises the CoM.
 
     Args:
         com: (3,) m, where it begins, balance frame.
         depth: m.
-        count: how often.
+        count: number of repetitions.
     """
     low = com - np.array([0.0, 0.0, depth])
     return Demonstration("squat", np.array([com, *[low, com] * count]))
 
 
 def sway(com: Array, width: float, count: int = 2) -> Demonstration:
-    """To the left, to the right by the same, several times, and back.
+    """Moves the CoM to the left and to the right by the same distance, and back.
 
     Args:
         com: (3,) m, where it begins, balance frame.
         width: m, to either side.
-        count: how often.
+        count: number of repetitions.
     """
     way = np.array([0.0, width, 0.0])
     return Demonstration("sway", np.array([com, *[com + way, com - way] * count, com]))
 
 
 def reach(com: Array, corners: Array, margin: float) -> Demonstration:
-    """Forwards, back, left and right to the margin of the soles, each time by the middle.
+    """Moves the CoM forwards, back, left and right towards the margin, returning each time.
 
     Args:
-        com: (3,) m, where it begins.
+        com: (3,) m, where it begins, balance frame.
         corners: (k, 2) m, hull of the soles, counter-clockwise: BalanceFrame.corners.
-        margin: m, that the CoM keeps from their edge.
+        margin: m, distance of the CoM from their edge.
     """
     outline = as_array("corners", corners, (None, 2))
     far = 10.0 * float(np.abs(outline - com[:2]).max())
@@ -84,7 +92,7 @@ def reach(com: Array, corners: Array, margin: float) -> Demonstration:
 
 
 def _reached(com: Array, corners: Array, margin: float, way: Array) -> Array:
-    """The farthest point (3,) along a way (2,) that keeps the margin, times REACHED."""
+    """The farthest point (3,) in a direction (2,) that keeps the margin, times REACHED."""
     least, most = 0.0, 1.0
     for _ in range(40):
         middle = 0.5 * (least + most)
@@ -106,7 +114,12 @@ DEMONSTRATIONS = (NONE, *_MAKERS)
 
 
 class DemonstrationPlayer:
-    """Leads the desired CoM through a demonstration, a margin, m, inside the edge of the soles."""
+    """Repeats a demonstration while the robot balances.
+
+    Args:
+        name: one of DEMONSTRATIONS; "none": nothing is played.
+        margin: m, distance of the CoM from the edge of the soles, for "reach".
+    """
 
     def __init__(self, name: str, margin: float) -> None:
         self._name, self._margin = name, margin
@@ -114,19 +127,19 @@ class DemonstrationPlayer:
         self._begin = 0.0
 
     def stop(self) -> None:
-        """Plays no more."""
+        """Stops playing for good."""
         self._name, self._made = NONE, None
 
     def pause(self) -> None:
-        """Begins again, where the CoM then is, with the next step."""
+        """Restarts at the CoM of the next step."""
         self._made = None
 
     def next(self, time: float, step: BalanceStep) -> tuple[Array, Array] | None:
-        """What is desired at a time.
+        """The desired CoM at a time.
 
         Args:
             time: s.
-            step: the balancer's last one, for the place and the soles at the beginning.
+            step: the balancer's last one, for CoM and soles at the beginning.
 
         Returns:
             CoM (3,) m and velocity (3,) m/s, balance frame; None: nothing to play.

@@ -13,7 +13,7 @@ _STILL = 1e-12  # width of bounds that leave nothing
 
 @njit
 def _set_free(H: Array, g: Array, free: Flags, x: Array) -> None:
-    """Sets the free ones of x to where the gradient is 0, the others staying where they are."""
+    """Sets the free variables of x to where the gradient is 0; the others stay fixed."""
     where = np.flatnonzero(free)
     if len(where):
         b = g + H @ np.where(free, 0.0, x)
@@ -22,10 +22,10 @@ def _set_free(H: Array, g: Array, free: Flags, x: Array) -> None:
 
 @compiled()
 def bounded_minimum(H: Array, g: Array, lower: Array, upper: Array, x: Array) -> int:
-    """Least value of x H x / 2 + g x between bounds, by principal pivoting.
+    """Minimum of x H x / 2 + g x between bounds, by principal pivoting.
 
     Whole blocks of the variables are exchanged between free and at a bound as long as that
-    helps, else one by one, which comes to an end for any symmetric H > 0 [Judice and Pires
+    helps, otherwise single ones, which terminates for any symmetric H > 0 [Judice and Pires
     1994].
 
     Args:
@@ -36,7 +36,7 @@ def bounded_minimum(H: Array, g: Array, lower: Array, upper: Array, x: Array) ->
         x: (n,) set to the solution.
 
     Returns:
-        The number of rounds; -1 where rounding kept it from an end, x then being within bounds.
+        The number of rounds; -1 if rounding prevented convergence, x then being within bounds.
     """
     state, best, tries = (
         np.where(upper - lower < _STILL, FIXED, FREE),

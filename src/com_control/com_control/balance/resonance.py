@@ -1,11 +1,12 @@
-"""How a standing robot rocks on its drives, and a reference that does not make it rock.
+"""Resonance of a standing robot on its drives, and a reference that does not excite it.
 
-The horizontal CoM c of a robot whose position drives are commanded to put it at u is
+The horizontal CoM c of a robot whose position drives are commanded to put it at u obeys
 
   c'' = w^2 (u - c) - 2 d w c',   w^2 = (1 / C - m g / h) / T,   2 d w = D / T
 
-with the compliance C, the damping D and the effective mass T of the shape in which the joints give
-way to a horizontal force at the CoM, h above the soles (docs/derivations.md, "Balancing").
+with the compliance C, the damping D and the effective mass T of the shape in which the joints
+deflect under a horizontal force at the CoM, h above the soles (docs/derivations.md,
+"Balancing").
 """
 
 from dataclasses import dataclass
@@ -21,12 +22,12 @@ from com_model.dynamics.link_frames import LinkMotions
 from com_model.joint_path import critically_damped
 from com_model.robot_config import Servo, ServoGains
 
-_RIGID = 1e6  # times the stiffest drive, N m/rad: what does not give way
+_RIGID = 1e6  # times the stiffest drive, N m/rad: stiffness of rigid joints
 
 
 @dataclass(frozen=True, eq=False)
 class Resonance(FrozenArrays):
-    """Of the CoM along the balance frame's x and y.
+    """Resonance of the CoM along x and y of the balance frame.
 
     Attributes:
         frequency: (2,) rad/s, undamped.
@@ -38,7 +39,7 @@ class Resonance(FrozenArrays):
 
     @property
     def gain(self) -> float:
-        """Feedback k = 3 d w / 4, 1/s; the lesser of the two.
+        """Feedback gain k = 3 d w / 4, 1/s; the smaller one of the two axes.
 
         s (s^2 + 2 d w s + w^2) + k w^2 has roots near -k and -(d w - k / 2) +- j w: they decay
         equally fast at k = 2 d w / 3, and at 2 d w the loop is unstable.
@@ -53,9 +54,9 @@ def standing_resonance(
     soles: LinkMotions,
     com: tuple[float, Array],
 ) -> Resonance | None:
-    """Resonance of a robot that stands on its soles, which do not give way.
+    """Resonance of a robot that stands on rigid soles.
 
-    Joints of unknown gains that move no sole are taken as rigid.
+    Joints of unknown gains that move no sole are assumed rigid.
 
     Args:
         model: the robot.
@@ -66,8 +67,7 @@ def standing_resonance(
             ground, m per rad or m.
 
     Returns:
-        The resonance; None where the gains of a joint of the legs are not known, or are too low
-        to stand.
+        The resonance; None where the gains of a leg's joint are unknown, or too low to stand.
     """
     height, J = com
     drives = [servo.gains(name) or ServoGains() for name in model.joint_names]
@@ -99,12 +99,16 @@ def standing_resonance(
 def _moved_mass(
     dynamics: Dynamics, q: Array, sole: Array, arm: Array, shape: Array
 ) -> float:
-    """Twice the kinetic energy at joint velocities `shape` (n,), the first sole at rest, kg.
+    """Effective mass, kg: twice the kinetic energy at velocities `shape`, first sole at rest.
 
-    It is v^T M v, and M v what inverse dynamics give for the accelerations v from rest.
+    It is v^T M v, with M v from inverse dynamics for the accelerations v from rest.
 
     Args:
-        sole, arm: Jacobian (6, n) of the first sole, the root at rest, and its place (3,) m.
+        dynamics: of the robot.
+        q: (n,) joint positions, rad or m.
+        sole: (6, n) Jacobian of the first sole, the root at rest.
+        arm: (3,) m, position of the first sole in the root's frame.
+        shape: (n,) joint velocities for 1 m/s of the CoM.
     """
     linear, turn = np.split(-sole @ shape, 2)  # of the root
     linear = linear - np.cross(turn, arm)
@@ -115,20 +119,28 @@ def _moved_mass(
 
 
 class ShapedReference:
-    """The horizontal reference, low-passed at the resonance, and the command that makes it true.
+    """Low-passes the horizontal reference at the resonance, and computes the command for it.
 
       r'' = w^2 (s - r) - 2 w r',  s = target + 2 v / w
       u = r + 2 d r' / w + r'' / w^2 = s - 2 (1 - d) r' / w
 
-    With the resonance's w and d the CoM follows r without rocking, whatever the target does. r does
-    not lag behind a target that moves at v.
+    With the resonance's w and d the CoM follows r without rocking, whatever the target does. r
+    does not lag behind a target that moves at v.
+
+    Attributes:
+        position: r (2,) m.
+        velocity: r' (2,) m/s.
     """
 
     def __init__(self) -> None:
         self.reset(np.zeros(2))
 
     def reset(self, position: Array) -> None:
-        """Begins at a place (2,) m, at rest."""
+        """Starts at a position, at rest.
+
+        Args:
+            position: (2,) m.
+        """
         self.position, self.velocity = position.copy(), np.zeros(2)
         self._v, self._u = np.zeros(2), position.copy()
 
@@ -140,12 +152,12 @@ class ShapedReference:
         resonance: Resonance,
         dt: float,
     ) -> Array:
-        """Goes on towards a target.
+        """Advances the reference towards a target.
 
         Args:
             target: (2,) m.
             velocity: (2,) m/s, of the target.
-            change: m/s, by which the reference's velocity may change at most.
+            change: m/s, largest change of the reference's velocity in this step.
             resonance: of the robot as it stands.
             dt: s.
 

@@ -1,4 +1,4 @@
-"""From a robot that stands to one that balances, and what makes it hold."""
+"""Session of a balancing robot: waits until it stands, balances, holds on faults, detects falls."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,7 +24,16 @@ LONGEST_STEP = 0.1  # s; commands after a longer pause are those of such a step
 
 
 class BalancePhase(IntEnum):
-    """What a session does; the numbers are those of com_msgs/BalanceState."""
+    """State of a session; values of com_msgs/BalanceState.
+
+    Attributes:
+        UNKNOWN: inputs are missing or implausible.
+        STANDING: the robot stands; no commands are sent.
+        BALANCING: the CoM is controlled.
+        HOLDING: the joints are held, see the reason.
+        FALLEN: it fell while balancing; no commands until start().
+        WAITING: it does not stand yet.
+    """
 
     UNKNOWN = 0
     STANDING = 1
@@ -36,16 +45,16 @@ class BalancePhase(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class BalanceReading:
-    """What is measured at a time.
+    """Measurements at one time.
 
     Attributes:
         time: s.
         position: (n,) rad or m.
-        up: (3,) unit vector against gravity, in the root link's axes; None: there is no IMU,
-            the ground counts as level.
-        loads: (f,) N across each sole of the configuration's feet; None: not known.
-        commanded: (n,) rad or m, last commands of the drives; None: not known.
-        missing: what is not received and how to fix it; "" when all is.
+        up: (3,) unit vector against gravity, root axes; None: there is no IMU, the ground counts
+            as horizontal.
+        loads: (f,) N normal to each sole of the configuration's feet; None: unknown.
+        commanded: (n,) rad or m, last commands of the drives; None: unknown.
+        missing: input that is not received and how to fix it; "" when all are.
     """
 
     time: float
@@ -58,7 +67,13 @@ class BalanceReading:
 
 @dataclass(frozen=True, eq=False)
 class BalanceCommand:
-    """Joint commands (n,) with velocities; step is None while it holds."""
+    """Joint commands of one step.
+
+    Attributes:
+        position: (n,) rad or m.
+        velocity: (n,) rad/s or m/s.
+        step: of the control; None while the session holds.
+    """
 
     position: Array
     velocity: Array
@@ -66,22 +81,30 @@ class BalanceCommand:
 
 
 class BalanceSession:
-    """Balances when asked to, holds when something is wrong, and says why.
+    """Balances on request, holds the joints on faults, and reports why.
 
-    A robot that does not stand yet is waited for. One that falls while it is balanced stays FALLEN
-    until start() is called; one that the guard stops stays HOLDING until then.
+    It waits for a robot that does not stand yet. One that falls while it is balanced stays
+    FALLEN until start() is called; one that the guard stops stays HOLDING until then.
 
     Args:
-        config: Its configuration; feet without a flat sole are left out.
-        horizon: s, by which commands are ahead of their reading.
+        model: the robot.
+        config: its configuration; feet without a flat sole are left out.
+        options: gains and bounds of the balancer.
+        limits: of load and tilt while standing.
+        guard: limits of commands and following errors.
+        horizon: s, from a reading to the time its commands are due.
 
     Attributes:
-        reason: Why it holds, or does not begin; "" when all is well.
-        desired: (3,) m, CoM in the balance frame as asked for; None: where it stood.
+        guard: checks all commands.
+        model: as given.
+        options: as given; see set_options.
+        state: of the session.
+        reason: why it holds, or does not begin; "" when all is well.
+        desired: (3,) m, desired CoM in the balance frame; None: where it stood.
 
     Raises:
-        ConfigError: The configuration is of another robot.
-        BalanceError: No foot has a flat sole.
+        ConfigError: the configuration belongs to another robot.
+        BalanceError: no foot has a flat sole.
     """
 
     def __init__(
@@ -117,7 +140,7 @@ class BalanceSession:
         self._velocity = STILL
         self.state, self.reason = BalancePhase.UNKNOWN, "no readings yet"
         self.desired: Array | None = None
-        # A step that nobody sees: kernels that are compiled later would hold up a robot.
+        # A first step without effect: kernels compiled later would delay a robot.
         balancer = Balancer(
             model, self._all.feet, self._upright, self.options, self._servo
         )
@@ -126,11 +149,11 @@ class BalanceSession:
             balancer.step(0.01, posture, self._upright, balancer.reference.position)
 
     def set_options(self, options: BalanceOptions, limits: StandingLimits) -> None:
-        """Use other gains and bounds from the next step on.
+        """Uses other gains and bounds from the next step on.
 
         Args:
             options: of the balancer.
-            limits: of standing.
+            limits: of load and tilt while standing.
         """
         self.options, self._limits = options, limits
         if self._balancer is not None:
@@ -138,21 +161,21 @@ class BalanceSession:
 
     @property
     def _soles(self) -> Soles:
-        """Those that stand; before it begins, all."""
+        """Soles of the feet that stand; all before balancing begins."""
         return self._all if self._balancer is None else self._balancer.soles
 
     @property
     def feet(self) -> tuple[str, ...]:
-        """Names of the feet that stand; empty before it begins."""
+        """Names of the feet that stand; empty before balancing begins."""
         return () if self._balancer is None else self._balancer.names
 
     @property
     def active(self) -> bool:
-        """Whether it balances, or will as soon as the robot allows it."""
+        """Whether it balances, or will as soon as the robot stands."""
         return self._wanted and self.state != BalancePhase.FALLEN
 
     def start(self) -> None:
-        """Begins with the next reading that allows it, the CoM staying where it is."""
+        """Requests balancing: begins with the next reading that allows it, at the present CoM."""
         self._wanted = True
         if self.state == BalancePhase.FALLEN:
             self.state = BalancePhase.STANDING
@@ -160,24 +183,24 @@ class BalanceSession:
             self._release()
 
     def stop(self) -> None:
-        """Leaves the joints where they are."""
+        """Stops sending commands; the joints stay where they are."""
         self._wanted, self.desired = False, None
         self._release()
 
     def _release(self) -> None:
-        """Sends nothing more until it begins again."""
+        """Sends no more commands until balancing begins again."""
         self._balancer = self._stance = None
         self.guard.restart()
 
     def desire(self, com: Array, velocity: Array = STILL) -> str:
-        """Takes in where the CoM is wanted.
+        """Sets the desired CoM.
 
         Args:
-            com: (3,) m in the balance frame; a height of NaN is left free.
-            velocity: (3,) m/s; what is not finite is taken as 0.
+            com: (3,) m in the balance frame; a height of NaN is not controlled.
+            velocity: (3,) m/s; components that are not finite count as 0.
 
         Returns:
-            Why it is refused and how to fix it; "" when it is not.
+            Why it is refused and how to fix it; "" when it is accepted.
         """
         height_known_or_free = np.isfinite(com[2]) or np.isnan(com[2])
         if not (np.isfinite(com[:2]).all() and height_known_or_free):
@@ -190,7 +213,14 @@ class BalanceSession:
         return ""
 
     def problem(self, reading: BalanceReading) -> str:
-        """Why balancing cannot begin at a reading and how to fix it; "" when it can."""
+        """Checks whether balancing could begin.
+
+        Args:
+            reading: of the sensors.
+
+        Returns:
+            Why it cannot and how to fix it; "" when it can.
+        """
         problem = self._unusable(reading) or self.guard.implausible
         if problem:
             return problem
@@ -207,14 +237,17 @@ class BalanceSession:
         return self._fall(reading)
 
     def place(self, reading: BalanceReading, point: Array) -> Array:
-        """A point of the root link's frame in the balance frame, as the robot stands.
+        """Transforms a point of the root link's frame to the balance frame.
 
         Args:
             reading: of the sensors.
             point: (3,) m, root link's frame.
 
+        Returns:
+            (3,) m, balance frame.
+
         Raises:
-            BalanceError: gravity does not point into the ground, or is not known.
+            BalanceError: gravity does not point into the ground, or is unknown.
         """
         problem = self._unusable(reading) or self.guard.implausible
         if problem:
@@ -225,12 +258,23 @@ class BalanceSession:
         )
 
     def restart_clock(self, jump: float) -> None:
-        """The times that follow are those of another clock; see CommandGuard.change_clock."""
+        """Continues with times of another clock; see CommandGuard.change_clock.
+
+        Args:
+            jump: s, by which the clock has jumped; 0: it has started.
+        """
         self.guard.change_clock(jump)
         self._time, self._stance = None, None
 
     def step(self, reading: BalanceReading) -> BalanceCommand | None:
-        """What is to be sent to the drives at a reading; None: nothing."""
+        """Processes a reading.
+
+        Args:
+            reading: of the sensors.
+
+        Returns:
+            The commands to send to the drives; None: none.
+        """
         dt, problem = self._pass_time(reading.time)
         problem = problem or self._unusable(reading)
         stopped = problem or self.guard.measure(reading.time, reading.position)
@@ -249,7 +293,7 @@ class BalanceSession:
             return self._hold(balancer, problem, dt)
         return self._balance(balancer, reading, dt)
 
-    # --- what may be done ----------------------------------------------------------------------
+    # --- conditions ----------------------------------------------------------------------------
     def _pass_time(self, time: float) -> tuple[float, str]:
         last, self._time = self._time, time
         if last is None:
@@ -275,7 +319,7 @@ class BalanceSession:
         return ""
 
     def _fall(self, reading: BalanceReading) -> str:
-        """Why it does not stand, and how to fix it; "" when it does."""
+        """Why the robot does not stand, and how to fix it; "" when it stands."""
         up, limits = self._up(reading), self._limits
         tilt = float(np.arccos(np.clip(up @ self._upright, -1.0, 1.0)))
         if tilt > limits.fallen_tilt:
@@ -293,12 +337,12 @@ class BalanceSession:
         return ""
 
     def _up(self, reading: BalanceReading) -> Array:
-        """Against gravity, root axes; without IMU the mean normal of the soles."""
+        """Unit vector against gravity (3,), root axes; without IMU the mean normal of the soles."""
         if reading.up is not None:
             return reading.up
         return mean_normal(self._soles.poses(reading.position))
 
-    # --- what is done --------------------------------------------------------------------------
+    # --- actions -------------------------------------------------------------------------------
     def _begin(self, reading: BalanceReading) -> BalanceCommand | None:
         feet = self._standing(reading)
         balancer = Balancer(self.model, feet, self._upright, self.options, self._servo)
@@ -314,7 +358,7 @@ class BalanceSession:
         return self._balance(balancer, reading, 0.0)
 
     def _stand(self, reading: BalanceReading, problem: str, fall: str) -> bool:
-        """Before it balances: whether it may begin; state and reason say what is waited for."""
+        """Whether balancing may begin; sets state and reason to what is waited for."""
         if problem or fall:
             self._stance = None
             self.state, self.reason = BalancePhase.UNKNOWN, problem
@@ -337,7 +381,7 @@ class BalanceSession:
         return False
 
     def _standing(self, reading: BalanceReading) -> list[Foot]:
-        """Feet that carry, all where forces are not known."""
+        """Feet that are loaded; all where forces are unknown."""
         feet = [foot for _, foot in self._feet]
         if reading.loads is None:
             return feet
@@ -377,7 +421,7 @@ class BalanceSession:
     def _guarded(
         self, position: Array, velocity: Array, step: BalanceStep | None = None
     ) -> BalanceCommand:
-        """What may be sent of a command."""
+        """The command, limited by the guard."""
         assert self._time is not None  # noqa: S101 - there was a reading
         due = np.array([self._time + self._horizon])
         positions, velocities = self.guard.limit(due, position[None], velocity[None])

@@ -1,4 +1,4 @@
-"""The soles on the ground: poses and Jacobians, the balance frame, the support region."""
+"""The soles on the ground: poses and Jacobians, the balance frame, the support polygon."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,9 +18,19 @@ _NEAR = 0.02  # m, below which distances of the CoM from a sole do not count
 
 
 class Soles:
-    """Soles of some feet of a robot; `joints` are those above them, indices of q.
+    """Soles of some feet of a robot.
 
-    BalanceError: no foot is given, or one is the root itself; UnknownNameError: no such link.
+    Args:
+        model: the robot.
+        feet: with the frames and corners of their soles.
+
+    Attributes:
+        feet: as given.
+        joints: indices of q of the joints between root and soles.
+
+    Raises:
+        BalanceError: no foot is given, or one is fixed to the root.
+        UnknownNameError: a foot's frame is no link of the model.
     """
 
     def __init__(self, model: RobotModel, feet: Sequence[Foot]) -> None:
@@ -44,27 +54,44 @@ class Soles:
         self.joints = np.unique(model.bodies.q_index[frames.path])
 
     def poses(self, q: ArrayLike) -> LinkMotions:
-        """Poses and Jacobians at joint positions (n,), rad or m; points are the balls' centres."""
+        """Poses and Jacobians of the soles.
+
+        Args:
+            q: (n,) joint positions, rad or m.
+
+        Returns:
+            In the root link's frame; points are Foot.center of each foot.
+        """
         return self._frames.motions(q)
 
     def points(self, poses: LinkMotions) -> Array:
-        """Corners of all soles (m, 3) m, in the root link's frame."""
+        """Corners of all soles.
+
+        Args:
+            poses: of the soles.
+
+        Returns:
+            (m, 3) m, root link's frame.
+        """
         placed = zip(self.feet, poses.R, poses.p, strict=True)
         return np.concatenate(
             [sole_points(R, p, foot.corners) for foot, R, p in placed]
         )
 
     def weights(self, poses: LinkMotions, com: Array, up: Array) -> Array:
-        """Weights (f,) of the feet in estimating the ground: most of the one below the CoM.
+        """Weights of the feet for the ground's normal: most for the one below the CoM.
 
-        A sole that carries next to nothing hangs on a leg that does not deflect, a little off
-        the ground; it must not count for the ground's slope. w_i = 1 / (d_i^2 + e^2)^2, sum 1,
-        with the distance d_i along the ground from the CoM to the middle of the sole.
+        A sole that is hardly loaded hangs on a leg that does not deflect, slightly off the
+        ground; it must not count for the ground's slope. w_i = 1 / (d_i^2 + e^2)^2, normalised,
+        with the horizontal distance d_i from the CoM to the middle of the sole.
 
         Args:
             poses: of the soles, root link's frame.
             com: (3,) m, root link's frame.
             up: (3,) unit vector against gravity, root axes.
+
+        Returns:
+            (f,) with sum 1.
         """
         middles = poses.p + np.einsum("fij,fj->fi", poses.R[:, :, :2], self._middles)
         away = com - middles
@@ -76,7 +103,7 @@ class Soles:
 def ground_motion(
     poses: LinkMotions, weights: Array, origin: Array
 ) -> tuple[Array, Array]:
-    """Jacobians of the ground at a point, the root at rest.
+    """Jacobians of the ground at a point relative to the root.
 
     Args:
         poses: poses and Jacobians of the soles, root link's frame.
@@ -84,7 +111,8 @@ def ground_motion(
         origin: (3,) m, the point, root link's frame.
 
     Returns:
-        (3, n) of its velocity, m per rad or m, and (3, n) of its turning.
+        (3, n) of its velocity, m per rad or m, and (3, n) of its angular velocity, rad per rad
+        or m.
     """
     angular = np.einsum("f,fij->ij", weights, poses.jacobian[:, 3:])
     linear = np.einsum("f,fij->ij", weights, poses.jacobian[:, :3])
@@ -94,7 +122,14 @@ def ground_motion(
 
 
 def relative_poses(poses: LinkMotions) -> Array:
-    """Poses [R p] (f, 3, 4) of soles in the frame of the first one."""
+    """Poses of soles in the frame of the first one.
+
+    Args:
+        poses: of f soles.
+
+    Returns:
+        [R p] (f, 3, 4).
+    """
     R0 = poses.R[0].T
     return np.concatenate(
         (R0 @ poses.R, ((poses.p - poses.p[0]) @ R0.T)[:, :, None]), axis=2
@@ -102,11 +137,14 @@ def relative_poses(poses: LinkMotions) -> Array:
 
 
 def mean_normal(soles: LinkMotions, weights: Array | None = None) -> Array:
-    """Mean unit normal (3,) of soles, root link's axes.
+    """Mean unit normal of soles.
 
     Args:
         soles: their poses.
-        weights: (f,); None: all count alike.
+        weights: (f,); None: equal.
+
+    Returns:
+        (3,) root link's axes.
     """
     up = soles.R[:, :, 2]
     normal = up.sum(axis=0) if weights is None else weights @ up
@@ -114,38 +152,46 @@ def mean_normal(soles: LinkMotions, weights: Array | None = None) -> Array:
 
 
 def way_between(want: Array, now: Array) -> Array:
-    """Way (3,) m and turn (3,) rad from a pose to another one.
+    """Displacement and rotation vector from one pose to another.
 
     Args:
-        want: [R p] (3, 4), the other one.
-        now: [R p] (3, 4), the first one.
+        want: [R p] (3, 4), the target.
+        now: [R p] (3, 4), the start.
+
+    Returns:
+        (6,) displacement m, rotation vector rad.
     """
     turn = rotation_vector(want[:, :3] @ now[:, :3].T)
     return np.concatenate((want[:, 3] - now[:, 3], turn))
 
 
 def bounded(vector: Array, most: float) -> Array:
-    """A vector made shorter where it is too long; NaN stays.
+    """Limits the length of a vector; NaN components stay and do not count.
 
     Args:
         vector: (k,) of any unit.
         most: its largest length.
+
+    Returns:
+        The vector, scaled down if it is longer.
     """
     size = float(np.linalg.norm(vector[np.isfinite(vector)]))
     return vector if size <= most else vector * (most / size)
 
 
-STEEPEST = 1.0  # rad, of a ground that anybody stands on
+STEEPEST = 1.0  # rad, largest plausible slope of the ground
 FLAT = 0.05  # rad, by which a sole may be off the others
-EVEN = 0.02  # m, likewise
+EVEN = 0.02  # m, by which a sole may be above or below the others
 
 
 @dataclass(frozen=True, eq=False)
 class BalanceFrame(FrozenArrays):
-    """Where the balance frame is, and what stands in it; arrays are read-only.
+    """The balance frame, and the ground and soles in it; arrays are read-only.
+
+    Its origin is the mean position of the soles, z is upwards, x the mean direction of the feet.
 
     Attributes:
-        R_balance_root: (3, 3) turns root axes into the frame's.
+        R_balance_root: (3, 3) rotation from root axes to the frame's.
         origin: (3,) m, its origin in the root link's frame.
         normal: (3,) of the ground, in the frame's axes.
         slope: rad, between the normal and the vertical.
@@ -159,21 +205,44 @@ class BalanceFrame(FrozenArrays):
     corners: Array
 
     def place(self, point: Array) -> Array:
-        """A point (3,) of the root link's frame in the balance frame, m."""
+        """Transforms a point to the balance frame.
+
+        Args:
+            point: (3,) m, root link's frame.
+
+        Returns:
+            (3,) m, balance frame.
+        """
         return np.asarray(self.R_balance_root @ (point - self.origin))
 
     def margin(self, point: Array) -> float:
-        """How far inside the soles a point (3,) of this frame stands, m; negative outside."""
+        """Signed distance of a point to the edge of the soles' hull, seen from above.
+
+        Args:
+            point: (3,) m, balance frame.
+
+        Returns:
+            m, positive inside.
+        """
         return float(signed_distance(self.corners, point[None, :2])[0])
 
 
 def balance_frame(
     soles: LinkMotions, points: Array, up: Array, weights: Array | None = None
 ) -> BalanceFrame:
-    """Finds the balance frame; BalanceError: gravity does not point into the ground.
+    """Computes the balance frame.
 
-    The soles' corners, points (m, 3) m, are in the root link's frame, and up (3,), against gravity,
-    in its axes; weights (f,) are of the soles in estimating the normal, equal by default.
+    Args:
+        soles: poses of the soles, root link's frame.
+        points: (m, 3) m, their corners, root link's frame.
+        up: (3,) unit vector against gravity, root axes.
+        weights: (f,) of the soles for the ground's normal; None: equal.
+
+    Returns:
+        The frame.
+
+    Raises:
+        BalanceError: gravity does not point into the ground.
     """
     normal = mean_normal(soles, weights)
     cosine = float(normal @ up)
@@ -194,7 +263,15 @@ def balance_frame(
 
 
 def check_plane(soles: LinkMotions, names: tuple[str, ...]) -> None:
-    """Checks that soles lie on one plane; a BalanceError names one that does not."""
+    """Checks that soles lie on one plane.
+
+    Args:
+        soles: their poses.
+        names: of the feet, for the text.
+
+    Raises:
+        BalanceError: one does not; the message names it.
+    """
     normal = mean_normal(soles)
     heights = (soles.p - soles.p.mean(axis=0)) @ normal
     tilts = np.arccos(np.clip(soles.R[:, :, 2] @ normal, -1.0, 1.0))
@@ -210,12 +287,19 @@ _SLACK = 1e-9  # m
 
 
 def hold_inside(corners: Array, point: Array, margin: float) -> tuple[Array, bool]:
-    """Finds the point nearest to one (2,) that is inside a convex polygon by a margin, m.
+    """Finds the nearest point that is inside a convex polygon by a margin.
 
-    The polygon, corners (k, 2) counter-clockwise, less the margin is cut out by n_i (x - v_i) >=
-    margin; the nearest point is the point itself, its foot on one of these lines, or a corner where
-    two of them meet. Gives it, and whether it is another one than the given one; the mean of the
-    corners where nothing is left of the polygon.
+    The polygon reduced by the margin is given by n_i (x - v_i) >= margin; the nearest point is
+    the point itself, its foot on one of these lines, or a corner where two of them meet.
+
+    Args:
+        corners: v (k, 2) m, counter-clockwise.
+        point: (2,) m.
+        margin: m.
+
+    Returns:
+        The nearest point (2,), or the mean of the corners where nothing is left of the polygon;
+        and whether it differs from the given one.
     """
     if len(corners) < 3:
         return corners.mean(axis=0), True
@@ -237,7 +321,7 @@ def hold_inside(corners: Array, point: Array, margin: float) -> tuple[Array, boo
 
 
 def _meetings(normals: Array, least: Array) -> Array:
-    """Points (m, 2) in which two of the lines n x = c meet, those that follow one another."""
+    """Intersections (m, 2) of consecutive lines n x = c."""
     after, c = np.roll(normals, -1, axis=0), np.roll(least, -1)
     turn = normals[:, 0] * after[:, 1] - normals[:, 1] * after[:, 0]
     turn = np.where(np.abs(turn) > _SLACK, turn, np.nan)

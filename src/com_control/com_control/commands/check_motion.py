@@ -12,7 +12,14 @@ from com_model.commands import add_robot, command_parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command; returns its exit status, see the help."""
+    """Runs the command line: checks a motion file against the limits of a robot's joints.
+
+    Args:
+        argv: command-line arguments without the program's name; None: those of the process.
+
+    Returns:
+        Exit status: 0 if all limits are kept, 1 if not, 2 where an input cannot be used.
+    """
     parser = command_parser(
         "check_motion",
         "Checks a motion file against the limits of a robot's joints.",
@@ -39,12 +46,12 @@ def run_with_layout(
     """Adds the robot and the layout of its files to a command line, and runs a command.
 
     Args:
-        parser: gets the arguments for robot and layout.
-        argv: of the command line; None: that of the process.
-        command: gets the arguments and the layout; returns the exit code.
+        parser: extended by the arguments for robot and layout.
+        argv: command-line arguments; None: those of the process.
+        command: called with the arguments and the layout; returns the exit status.
 
     Returns:
-        The exit code; 2 where robot or layout cannot be used.
+        The exit status; 2 where an input cannot be used.
     """
     add_robot(parser)
     parser.add_argument("--layout", required=True, help="meaning of the columns (yaml)")

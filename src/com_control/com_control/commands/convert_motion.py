@@ -17,7 +17,14 @@ _SUFFIX = ".csv"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command; returns its exit status, see the help."""
+    """Runs the command line: converts a motion file or recording, and checks it.
+
+    Args:
+        argv: command-line arguments without the program's name; None: those of the process.
+
+    Returns:
+        Exit status: 0 on success, 2 where an input cannot be used.
+    """
     parser = command_parser(
         "convert_motion",
         "Converts motion files between pulses, radians and rosbag2 recordings.",

@@ -1,9 +1,8 @@
 """Motions in rosbag2 recordings (mcap or sqlite3), written and read.
 
-What is written are trajectory_msgs/JointTrajectory messages with a stamp of 0, "begin at once", so
-that a bag that is played moves a robot. What is read are those, or sensor_msgs/JointState.
-
-A trajectory replaces what earlier ones say from the time of its first point on.
+Written are trajectory_msgs/JointTrajectory messages with a stamp of 0, "begin at once", so that
+playing the bag moves a robot. Read are those, or sensor_msgs/JointState. A trajectory replaces
+earlier ones from the time of its first point on.
 """
 
 import os
@@ -40,7 +39,7 @@ State = tuple[int, Sequence[str], ArrayLike]  # ns, names of joints, positions, 
 def resampled(
     joints: tuple[str, ...], times: Array, positions: Array, period: float
 ) -> Motion:
-    """Rows at a fixed period, on straight lines between samples.
+    """Resamples a motion to a fixed period, by linear interpolation.
 
     The first row is the first sample; the last row is the last sample, up to a period later.
 
@@ -49,6 +48,9 @@ def resampled(
         times: (N,) s, rising.
         positions: (N, k) rad or m; NaN where not driven.
         period: s.
+
+    Returns:
+        The motion, whose first row is at time 0.
 
     Raises:
         MotionError: two samples are further apart than LONGEST_GAP, or there would be more than
@@ -75,20 +77,21 @@ def resampled(
 def read_bag(
     path: str | os.PathLike[str], layout: MotionLayout, period: float, topic: str = ""
 ) -> tuple[Motion, list[str]]:
-    """Reads the motion of a topic of a bag, on straight lines between its samples.
+    """Reads the motion on a topic of a bag, resampled by linear interpolation.
 
     Args:
         path: folder or file of the bag.
         layout: the joints.
         period: s, between rows.
-        topic: of JointTrajectory or JointState messages; "": the only one, a trajectory's first.
+        topic: of JointTrajectory or JointState messages; "": the only one, preferably of
+            trajectories.
 
     Returns:
-        The motion, and notes: where it was read from, what was left out.
+        The motion, and notes: the topic, and what was left out.
 
     Raises:
-        MotionError: it is no bag or damaged, the topic is not in it, or holds no motion of the
-            layout's joints, or too long a one.
+        MotionError: it is no bag or damaged, the topic is not in it, or it contains no motion of
+            the layout's joints, or too long a one.
     """
     store, dropped = get_typestore(Stores.ROS2_JAZZY), Counter[str]()
     try:
@@ -106,9 +109,7 @@ def read_bag(
         raise
     except BagError as error:
         raise MotionError(f"{path} cannot be read as a bag: {error.problem}") from error
-    except (
-        Exception
-    ) as error:  # rosbags lets through what the bytes make of its readers
+    except Exception as error:  # rosbags raises any exception on damaged bytes
         reason = str(error).split("\n", 1)[0][:160] or type(error).__name__
         raise MotionError(f"{path} is damaged: {reason}") from error
     if len(used) > MOST_ROWS:
@@ -159,7 +160,7 @@ def _states(messages: Iterator[tuple[int, Any]]) -> Iterator[State]:
 
 
 def _points(messages: Iterator[tuple[int, Any]]) -> Iterator[State]:
-    """The points of trajectories up to the first one of the next."""
+    """Points of trajectories as states; each trajectory ends at the first point of the next."""
     pending: list[State] = []
     for received_ns, message in messages:
         start_ns = _time_ns(message, received_ns)
@@ -182,7 +183,11 @@ def _time_ns(message: Any, received_ns: int) -> int:
 def _usable(
     states: Iterator[State], joints: Sequence[str], dropped: Counter[str]
 ) -> Iterator[tuple[int, Array]]:
-    """Times, ns, and positions (k,) of joints, rad, NaN where not driven; counts the others."""
+    """Filters states to valid, later ones of the same joints, and counts those left out.
+
+    Yields:
+        Time ns, and positions (k,) of the joints, rad; NaN where not driven.
+    """
     index = {name: i for i, name in enumerate(joints)}
     driven: frozenset[str] | None = None
     last_ns = -1
@@ -208,7 +213,7 @@ def _usable(
 def write_bag(
     path: str | os.PathLike[str], motion: Motion, storage: str = "mcap"
 ) -> None:
-    """Writes a motion as a bag from time 0 on, whose folder appears whole or not at all.
+    """Writes a motion as a bag that starts at time 0; the folder appears complete or not at all.
 
     Args:
         path: of the new folder.
@@ -236,7 +241,7 @@ def write_bag(
 
 
 def _write(writer: Writer, motion: Motion) -> None:
-    """Each message begins where the one before it ends."""
+    """Writes messages of up to _POINTS rows; each begins where the one before ends."""
     store = get_typestore(Stores.ROS2_JAZZY)
     connection = writer.add_connection(TOPIC, TRAJECTORY, typestore=store)
     driven = np.isin(motion.joints, motion.driven)

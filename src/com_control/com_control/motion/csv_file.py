@@ -31,13 +31,16 @@ def read_motion(
     unit: str = "counts",
     most_rows: int = MOST_ROWS,
 ) -> Motion:
-    """Reads a file; its first row is at time 0.
+    """Reads a motion file; its first row is at time 0.
 
     Args:
         path: of the file.
         layout: joints, encoders and period.
         unit: "counts" of the encoders with their signs, or "radians" of the URDF's joints.
-        most_rows: that the file may have.
+        most_rows: largest number of rows.
+
+    Returns:
+        The motion of the layout's joints, rad.
 
     Raises:
         MotionError: with the row: the file cannot be read, is empty or too long; columns are
@@ -61,7 +64,7 @@ def write_motion(
     layout: MotionLayout,
     unit: str = "counts",
 ) -> None:
-    """Writes a file, whole or not at all; its first row has the period of its second.
+    """Writes a motion file, completely or not at all; row 1 has the period of row 2.
 
     Args:
         path: of the file.
@@ -70,8 +73,8 @@ def write_motion(
         unit: "counts" or "radians".
 
     Raises:
-        MotionError: other joints, times between the rows that are no whole counts of the
-            layout's period, or the file cannot be written.
+        MotionError: the joints differ, times between rows are not multiples of the layout's
+            period, or the file cannot be written.
     """
     _check_unit(unit)
     if motion.joints != layout.joints:
@@ -163,7 +166,7 @@ def _parse_cell(text: str, row: int, name: str) -> float:
 
 
 def _first_row(bad: NDArray[np.bool_]) -> int:
-    """The first bad row, from 1, of (N,) or (N, k); 0 where none is."""
+    """Number of the first bad row of (N,) or (N, k), from 1; 0 if there is none."""
     rows = np.argwhere(bad)
     return int(rows[0, 0]) + 1 if len(rows) else 0
 

@@ -1,4 +1,4 @@
-"""Checks of motions against the limits of the joints, and motion files made ready to be played."""
+"""Checks of motions against the limits of the joints, and loading of motion files to play."""
 
 import os
 from collections.abc import Iterator
@@ -21,11 +21,16 @@ _TOLERANCE = 1e-6  # fraction of a limit; files are rounded to counts
 
 @dataclass(frozen=True)
 class Violation:
-    """One joint that breaks one limit.
+    """A limit that one joint exceeds.
 
     Attributes:
+        kind: "position", "velocity" or "acceleration".
+        joint: its name.
+        rows: number of rows in which it is exceeded.
         first: the first of them, from 1.
-        value: what it is there, rad, rad/s or rad/s^2.
+        worst: the row of the largest excess, from 1.
+        value: in that row, rad, rad/s or rad/s^2.
+        limit: that is exceeded, in the same unit.
         other_sign: a position: with the opposite sign all rows would be within the limits.
     """
 
@@ -53,9 +58,10 @@ class Violation:
 
 @dataclass(frozen=True)
 class MotionReport:
-    """What a check found.
+    """Result of a check.
 
     Attributes:
+        rows: of the motion.
         duration: s.
         violations: by kind (position first), then by joint.
     """
@@ -70,7 +76,7 @@ class MotionReport:
         return not self.violations
 
     def text(self) -> str:
-        """Writes it for people."""
+        """The report as text, one line for each violation."""
         lines = [f"{self.rows} rows, {self.duration:.3f} s"]
         lines += [str(violation) for violation in self.violations]
         return "\n".join(
@@ -79,11 +85,14 @@ class MotionReport:
 
 
 def check_motion(layout: MotionLayout, motion: Motion) -> MotionReport:
-    """Checks a motion; a speed or its change counts to the row that the robot goes to.
+    """Checks a motion; a velocity or acceleration counts for the row that it leads to.
 
     Args:
         layout: limits of position, velocity and acceleration.
         motion: of the layout's joints.
+
+    Returns:
+        All violations.
     """
     x, (speed, change) = motion.positions, motion.rates()
     rows = np.arange(1, len(x) + 1)
@@ -107,7 +116,16 @@ def _violations(
     scale: Array,
     rows: Indices,
 ) -> Iterator[Violation]:
-    """Those of one kind, from values (M, k) that are over (M, k) their limit in rows (M,)."""
+    """Violations of one kind.
+
+    Args:
+        layout: the limits.
+        kind: index of KINDS.
+        values: (M, k) positions, velocities or accelerations.
+        over: (M, k) excess over the limit, negative within it.
+        scale: (k,) size of the limit, for the tolerance.
+        rows: (M,) number of the row that each counts for.
+    """
     bad = over > _TOLERANCE * np.where(np.isfinite(scale), scale, 1.0) + 1e-9
     for joint in np.flatnonzero(bad.any(axis=0)):
         at = np.flatnonzero(bad[:, joint])
@@ -138,7 +156,15 @@ _SHOWN = 3  # violations in a message
 
 
 class LimitError(MotionError):
-    """A motion would break limits of the joints."""
+    """A motion would exceed limits of the joints.
+
+    Args:
+        name: of the file.
+        report: with at least one violation.
+
+    Attributes:
+        report: as given.
+    """
 
     def __init__(self, name: str, report: MotionReport) -> None:
         found = report.violations
@@ -153,12 +179,12 @@ class LimitError(MotionError):
 
 @dataclass(frozen=True)
 class LoadedMotion:
-    """A motion that keeps all limits.
+    """A motion within all limits.
 
     Attributes:
-        motion: as it is to be played.
-        report: what the check of the file found.
-        changes: what was clamped, in words; none where the file keeps the limits.
+        motion: to be played.
+        report: of the check of the file.
+        changes: what was clamped, in words; empty if the file keeps the limits.
     """
 
     motion: Motion
@@ -167,10 +193,20 @@ class LoadedMotion:
 
 
 def find_motion_file(folder: str | os.PathLike[str], name: str) -> Path:
-    """Finds a file of a folder or of one inside it; MotionError: there is none.
+    """Finds a file in a folder or its subfolders.
 
-    The folder's owner may have put links to files there, as colcon does with --symlink-install; no
-    name, and no link to a folder, leads out of it.
+    The folder's owner may have put links to files there, as colcon does with --symlink-install;
+    no name, and no link to a folder, leads out of it.
+
+    Args:
+        folder: in which files may be read.
+        name: path of the file relative to the folder.
+
+    Returns:
+        The path of the file.
+
+    Raises:
+        MotionError: there is no such file, or it is outside the folder.
     """
     top = Path(folder)
     if not top.is_dir():
@@ -203,12 +239,15 @@ def load_motion(
         path: of the file.
         layout: joints, encoders, period and limits.
         unit: "counts" or "radians".
-        clamp: bring the motion into the limits where it is beyond.
-        most_rows: that the file may have.
+        clamp: clip and slow down a motion that exceeds limits, instead of refusing it.
+        most_rows: largest number of rows.
+
+    Returns:
+        The motion, the report of the check and the changes.
 
     Raises:
         MotionError: it cannot be read, or is too long.
-        LimitError: it is beyond the limits, without clamp.
+        LimitError: it exceeds the limits, without clamp.
     """
     motion = read_motion(path, layout, unit, most_rows)
     report = check_motion(layout, motion)

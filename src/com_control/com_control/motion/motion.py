@@ -1,4 +1,4 @@
-"""A motion as arrays and as a smooth curve, and smooth ways to its beginning."""
+"""A motion as arrays and as a smooth curve, and smooth approaches to its first row."""
 
 import os
 from dataclasses import dataclass
@@ -21,12 +21,11 @@ class MotionLayout(FrozenArrays):
     """Columns, units and limits of a robot's motion files.
 
     Attributes:
-        columns: names in the order of the file: "period", "mode", joints; others are not
-            joints.
+        columns: names in the order of the file: "period", "mode", joints; others are ignored.
         joints: the k joints among them.
         index: (k,) their columns.
-        counts_per_rad: (k,) counts (pulses) a radian of the URDF's joint, with its sign.
-        period: s a count of the column "period".
+        counts_per_rad: (k,) counts (pulses) per radian of the URDF's joint, with its sign.
+        period: s per unit of the column "period".
         lower: (k,) rad, limits of the joints.
         upper: (k,) rad.
         velocity: (k,) rad/s.
@@ -54,9 +53,12 @@ class MotionLayout(FrozenArrays):
             config: the robot's configuration.
             model: the robot.
 
+        Returns:
+            The layout; velocity limits are the smaller ones of max_speed and the URDF's.
+
         Raises:
-            ConfigError: a key is wrong; it names it.
-            MotionError: there is no period, or a joint's encoder is not known.
+            ConfigError: a key is wrong; the message names it.
+            MotionError: there is no period, or a joint's encoder is unknown.
         """
         top = Section(read_yaml(path), str(path))
         top.text("robot", None)
@@ -107,12 +109,15 @@ _PEAK_ACCELERATION = 10.0 / np.sqrt(3.0)
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """Joint positions over time; MotionError: times that do not rise, or numbers not finite.
+    """Joint positions over time.
 
     Attributes:
         joints: k names.
         times: (N,) s from the start, rising.
         positions: (N, k) rad; NaN in all rows of a joint that is not driven.
+
+    Raises:
+        MotionError: times do not rise, or numbers are not finite.
     """
 
     joints: tuple[str, ...]
@@ -146,10 +151,13 @@ class Motion:
         )
 
     def rates(self) -> tuple[Array, Array]:
-        """Speeds between the rows (N - 1, k) and accelerations at them (N, k); none of one row.
+        """Velocities between the rows and accelerations at them.
 
-        Accelerations are differences of speeds over the shorter of their periods. The robot stands
-        before the first row and after the last one.
+        Accelerations are differences of velocities over the shorter of their periods. The robot
+        stands before the first row and after the last one.
+
+        Returns:
+            (N - 1, k) rad/s and (N, k) rad/s^2; both empty for a single row.
         """
         step = np.diff(self.times)[:, None]
         speed = np.diff(self.positions, axis=0) / step
@@ -167,7 +175,7 @@ def approach(
     period: float,
     fraction: float = 0.5,
 ) -> Motion:
-    """Moves all joints smoothly from where they stand to where a motion begins.
+    """Smooth motion from the present positions to the first row of a motion.
 
       q(t) = start + (end - start) (10 s^3 - 15 s^4 + 6 s^5),  s = t / T
 
@@ -212,11 +220,14 @@ def approach(
 
 
 def clamped(layout: MotionLayout, motion: Motion) -> Motion:
-    """Brings a motion into the limits: positions are clipped, time is stretched as a whole.
+    """Brings a motion within the limits: clips positions, then stretches time as a whole.
 
     Args:
         layout: the limits.
         motion: of the layout's joints.
+
+    Returns:
+        A motion within all limits.
     """
     positions = np.clip(motion.positions, layout.lower, layout.upper)
     speed, change = Motion(motion.joints, motion.times, positions).rates()
@@ -229,22 +240,28 @@ def clamped(layout: MotionLayout, motion: Motion) -> Motion:
 class RowPath:
     """A motion as a smooth curve in time that keeps every limit that its rows keep.
 
-    Between two rows the joints go along a line. Around row i, where the speed changes from v_{i-1}
-    to v_i, a parabola of the length w_i = min(h_{i-1}, h_i) of its shorter neighbour joins them:
+    Between two rows the joints move along a line. Around row i, where the velocity changes from
+    v_{i-1} to v_i, a parabola of the length w_i = min(h_{i-1}, h_i) of its shorter neighbour
+    joins them:
 
       q(t) = x_i + v_{i-1} (t - t_i) + (v_i - v_{i-1}) (t - t_i + w_i / 2)^2 / (2 w_i),
       |t - t_i| <= w_i / 2
 
-    so that positions and speeds are mixtures of those of the rows, and accelerations are
-    (v_i - v_{i-1}) / w_i: exactly what motion.limits checks. The curve passes row i at a distance
-    of |v_i - v_{i-1}| w_i / 8. It is at rest before the first parabola and behind the last one.
+    so that positions and velocities are convex combinations of those of the rows, and
+    accelerations are (v_i - v_{i-1}) / w_i: exactly what motion.limits checks. The curve passes
+    row i at a distance of |v_i - v_{i-1}| w_i / 8. It is at rest before the first parabola and
+    after the last one.
+
+    Args:
+        motion: with at least one row.
 
     Attributes:
+        motion: as given.
         start: s, when it leaves the first row; half a row before that row's time.
         end: s, when it has come to rest on the last row.
 
     Raises:
-        MotionError: The motion has no rows.
+        MotionError: the motion has no rows.
     """
 
     def __init__(self, motion: Motion) -> None:
@@ -265,11 +282,25 @@ class RowPath:
         return len(self.motion.times)
 
     def row(self, t: float) -> int:
-        """Number of the row, from 1, that is nearest before a time; at least 1."""
+        """Number of the last row at or before a time.
+
+        Args:
+            t: s.
+
+        Returns:
+            From 1; 1 before the first row.
+        """
         return max(int(np.searchsorted(self.motion.times, t + 1e-9, side="right")), 1)
 
     def sample(self, t: float) -> tuple[Array, Array]:
-        """Positions and velocities (k,) at a time, rad and rad/s; NaN where not driven."""
+        """Evaluates the curve.
+
+        Args:
+            t: s.
+
+        Returns:
+            Positions (k,) rad and velocities (k,) rad/s; NaN where not driven.
+        """
         times, x = self.motion.times, self.motion.positions
         if t <= self.start or t >= self.end or len(times) == 1:
             row = x[0] if t <= self.start else x[-1]
@@ -288,13 +319,13 @@ class RowPath:
         ), before + change * u / width
 
     def _nearest(self, t: float) -> int:
-        """The row that is nearest in time."""
+        """Index of the row that is nearest in time."""
         times = self.motion.times
         k = int(np.clip(np.searchsorted(times, t), 1, len(times) - 1))
         return k - 1 if t - times[k - 1] < times[k] - t else k
 
     def _speed(self, k: int) -> Array:
-        """Speeds (k,) from row k to the next; 0 before the first and behind the last."""
+        """Velocities (k,) from row k to the next; 0 before the first and after the last."""
         x = self.motion.positions
         if k < 0 or k >= len(x) - 1:
             return np.asarray(0.0 * x[0])
@@ -302,9 +333,15 @@ class RowPath:
 
 
 class PlayedPath:
-    """Two curves, one after the other; both begin and end at rest.
+    """An approach followed by a motion; both begin and end at rest.
 
-    At full pace the first one takes approach_length, both take length, s.
+    Args:
+        lead: the approach.
+        file: the motion.
+
+    Attributes:
+        approach_length: s, duration of the approach at full rate.
+        length: s, duration of both.
     """
 
     def __init__(self, lead: RowPath, file: RowPath) -> None:
@@ -313,7 +350,15 @@ class PlayedPath:
         self.length = self.approach_length + file.end - file.start
 
     def sample(self, place: float, rate: float) -> tuple[Array, Array]:
-        """Positions and velocities (k,) at a place (s from its start), passed at a rate."""
+        """Evaluates the path.
+
+        Args:
+            place: s of the path from its start at full rate.
+            rate: path seconds per second, 0 to 1.
+
+        Returns:
+            Positions (k,) rad and velocities (k,) rad/s.
+        """
         beyond = place - self.approach_length
         if beyond < 0.0:
             position, velocity = self._lead.sample(self._lead.start + place)
@@ -322,18 +367,32 @@ class PlayedPath:
         return position, velocity * rate
 
     def file_time(self, place: float) -> float | None:
-        """Time of the motion at a place, s; None before it."""
+        """Time in the motion.
+
+        Args:
+            place: s of the path.
+
+        Returns:
+            s; None during the approach.
+        """
         beyond = place - self.approach_length
         return None if beyond < 0.0 else self._file.start + beyond
 
 
 class PathTiming:
-    """Place on a path as a function of time, s; at `time` it is at rest at place 0.
+    """Progress along a path over time.
 
-    The rate r = ds/dt goes from one value to another within a part of a span T, s, from rest to
-    full pace, as r(u) = r0 + (r1 - r0) (3 u^2 - 2 u^3), u = (t - t0) / T, so that its own rate is
-    at most 1.5 |r1 - r0| / T. Velocities along the path are r q'(s), accelerations r^2 q''(s) + r'
-    q'(s).
+    The rate r = ds/dt changes from one value to another within a part of a span T, s, from rest
+    to full rate, as r(u) = r0 + (r1 - r0) (3 u^2 - 2 u^3), u = (t - t0) / T, so that its
+    derivative is at most 1.5 |r1 - r0| / T. Velocities along the path are r q'(s), accelerations
+    r^2 q''(s) + r' q'(s).
+
+    Args:
+        time: s, at which it is at rest at the start of the path.
+        span: T, s, for a change of the rate by 1.
+
+    Attributes:
+        goal: the rate that it changes to, or has.
     """
 
     def __init__(self, time: float, span: float) -> None:
@@ -343,21 +402,40 @@ class PathTiming:
 
     @property
     def settled(self) -> float:
-        """When it has reached its rate, s."""
+        """Time at which it reaches its rate, s."""
         return self._t0 + self._length
 
     def change(self, time: float, rate: float) -> None:
-        """Goes smoothly to a rate from a time on, s; what was to come then is dropped."""
+        """Changes the rate smoothly from a time on; later changes that were planned are dropped.
+
+        Args:
+            time: s.
+            rate: new rate, 0 to 1.
+        """
         place, now = self.place(time), self.rate(time)
         self._t0, self._s0, self._from, self.goal = time, place, now, rate
 
     def rate(self, time: float) -> float:
-        """Rate at a time."""
+        """Rate at a time.
+
+        Args:
+            time: s.
+
+        Returns:
+            Path seconds per second.
+        """
         u = self._fraction(time)
         return self._from + (self.goal - self._from) * u * u * (3.0 - 2.0 * u)
 
     def place(self, time: float) -> float:
-        """Place at a time, s of the path."""
+        """Progress at a time.
+
+        Args:
+            time: s.
+
+        Returns:
+            s of the path.
+        """
         u = self._fraction(time)
         ramp = self._from * u + (self.goal - self._from) * u**3 * (1.0 - u / 2.0)
         beyond = max(time - self._t0 - self._length, 0.0)
@@ -365,7 +443,7 @@ class PathTiming:
 
     @property
     def _length(self) -> float:
-        """Of the change under way, s."""
+        """Duration of the change of the rate, s."""
         return self._span * abs(self.goal - self._from)
 
     def _fraction(self, time: float) -> float:

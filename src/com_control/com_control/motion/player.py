@@ -1,8 +1,8 @@
-"""Plays a motion: from where the robot stands to its first row, then its rows; pauses, goes on.
+"""Plays a motion: approaches its first row, then follows its rows; can be paused and resumed.
 
-A pure function of the times that it is given. What it wants is always asked for a horizon ahead,
-and with a tail that comes to rest along the path: a robot that receives nothing more stops
-smoothly, and when the next message comes late the path goes on from where the tail has led.
+A pure function of the times that it is given. Targets are computed a horizon ahead, with a tail
+that comes to rest along the path: a robot that receives nothing more stops smoothly, and when
+the next message is late the path continues from where the tail has led.
 """
 
 from copy import copy
@@ -27,7 +27,20 @@ from com_model.parameters import parameter
 
 
 class MotionPhase(IntEnum):
-    """What a player does; the numbers are those of com_msgs/MotionState."""
+    """State of a player; values of com_msgs/MotionState.
+
+    Attributes:
+        UNKNOWN: not known yet; used by the node.
+        EMPTY: no motion is loaded.
+        READY: a motion is loaded.
+        REFUSED: the last file cannot be played.
+        APPROACHING: moving to the first row.
+        PLAYING: following the rows.
+        PAUSING: slowing down to a pause.
+        PAUSED: at rest on the path.
+        STOPPING: slowing down; play() then starts again.
+        FINISHED: at the last row.
+    """
 
     UNKNOWN = 0
     EMPTY = 1
@@ -52,7 +65,11 @@ UNDER_WAY = (*MOVING, MotionPhase.PAUSED)
 
 @dataclass(frozen=True)
 class PlayerOptions:
-    """How a motion is played; after joint_timeout (s) between two steps it stops."""
+    """Options of a player.
+
+    Attributes:
+        joint_timeout: s between two steps, after which it stops.
+    """
 
     horizon: float = parameter(0.05, "s, lead of the targets", (0.001, 1.0))
     stop_time: float = parameter(
@@ -73,13 +90,13 @@ class PlayerOptions:
 
 @dataclass(frozen=True, eq=False)
 class Targets(FrozenArrays):
-    """What the joints are to do next; arrays are read-only.
+    """The next joint targets; arrays are read-only.
 
     Attributes:
         joints: k names, those that the motion drives.
         after: (m,) s after the time of the step, rising.
         positions: (m, k) rad or m.
-        velocities: (m, k) rad/s or m/s; those of the last one are 0.
+        velocities: (m, k) rad/s or m/s; those of the last row are 0.
     """
 
     joints: tuple[str, ...]
@@ -95,7 +112,18 @@ NEAR = 0.05
 
 
 class Player:
-    """Plays motions of one robot; `guard` checks all commands, and how far the joints are off."""
+    """Plays motions of one robot.
+
+    Args:
+        layout: joints and limits.
+        options: timing and limits of the approach; the defaults by default.
+
+    Attributes:
+        state: of the player.
+        reason: why it is refused or stops; "" otherwise.
+        name: of the loaded file; "" for none.
+        guard: checks all commands, and whether the joints follow.
+    """
 
     def __init__(
         self, layout: MotionLayout, options: PlayerOptions | None = None
@@ -117,16 +145,16 @@ class Player:
         self._time = self._due = 0.0  # of the last step, and of its first target
         self._held = np.full(len(layout.joints), np.nan)  # where joints were sent last
 
-    # --- what it plays -------------------------------------------------------------------------
+    # --- files ---------------------------------------------------------------------------------
     def load(self, name: str, motion: Motion) -> None:
-        """Takes a motion, whose limits have been checked.
+        """Loads a motion, whose limits have been checked.
 
         Args:
             name: of its file, for the state.
             motion: of the layout's joints, in its order.
 
         Raises:
-            MotionError: another one is under way, it has no rows, or it is of other joints.
+            MotionError: another one is being played, it has no rows, or other joints.
         """
         if motion.joints != self._layout.joints:
             raise MotionError(
@@ -135,14 +163,14 @@ class Player:
         self._change_file(name, RowPath(motion), MotionPhase.READY, "")
 
     def refuse(self, name: str, reason: str) -> None:
-        """Says that a motion cannot be played: there is none.
+        """Unloads the motion and sets the state REFUSED.
 
         Args:
-            name: of its file.
+            name: of the file that cannot be played.
             reason: why, and how to fix it.
 
         Raises:
-            MotionError: one is under way.
+            MotionError: a motion is being played.
         """
         self._change_file(name, None, MotionPhase.REFUSED, reason)
 
@@ -156,10 +184,18 @@ class Player:
 
     # --- requests ------------------------------------------------------------------------------
     def play(self, time: float, measured: ArrayLike) -> Motion:
-        """Begins at a time, s, with the joints at measured (k,) rad or m, those of the layout.
+        """Starts playing.
 
-        Gives the way to the first row. MotionError: there is nothing to play, it is under way, or
-        where the joints are is not known or absurd.
+        Args:
+            time: s.
+            measured: (k,) rad or m, present positions of the layout's joints.
+
+        Returns:
+            The approach to the first row.
+
+        Raises:
+            MotionError: nothing is loaded, it is being played already, or the positions are
+                unknown or implausible.
         """
         if self._file is None:
             raise MotionError(self.reason or "no motion is loaded: load one")
@@ -189,7 +225,11 @@ class Player:
         return way
 
     def pause(self) -> None:
-        """Slows down along the motion until it stands; MotionError: nothing is being played."""
+        """Slows down along the motion to rest.
+
+        Raises:
+            MotionError: nothing is being played.
+        """
         if self.state not in (
             MotionPhase.APPROACHING,
             MotionPhase.PLAYING,
@@ -202,14 +242,22 @@ class Player:
         self.state = MotionPhase.PAUSING
 
     def resume(self) -> None:
-        """Goes on after a pause; MotionError: it is not paused."""
+        """Continues after a pause.
+
+        Raises:
+            MotionError: it is not paused.
+        """
         if self.state not in (MotionPhase.PAUSING, MotionPhase.PAUSED):
             raise MotionError(f"it is not paused: the player is {self.state.name}")
         self._change(self._due, 1.0)
         self._settle(self._due)
 
     def stop(self, reason: str) -> None:
-        """Slows down along the motion until it stands; then only play() starts it again."""
+        """Slows down along the motion to rest; after that only play() starts it again.
+
+        Args:
+            reason: for the state.
+        """
         if self.state not in UNDER_WAY or self.state is MotionPhase.STOPPING:
             return
         self._change(self._due, 0.0)
@@ -217,26 +265,26 @@ class Player:
         self._settle(self._due)
 
     def input_lost(self, time: float, reason: str) -> None:
-        """Nothing was received: the robot comes to rest on what was sent.
+        """Stops, as no measurement is received: the robot comes to rest on earlier targets.
 
         Args:
-            time: s, up to which nothing came.
+            time: s, now.
             reason: for the state.
         """
         self.stop(reason)
         if self.state is MotionPhase.STOPPING:
             self._settle(time)
 
-    # --- what it does --------------------------------------------------------------------------
+    # --- steps ---------------------------------------------------------------------------------
     def step(self, time: float, measured: ArrayLike) -> Targets | None:
-        """Goes on with a measurement.
+        """Processes a measurement.
 
         Args:
             time: s, of the measurement.
             measured: (k,) rad or m, of the layout's joints.
 
         Returns:
-            What the joints are to do from now on; None: they stand.
+            The next targets; None: the joints stand.
         """
         if self._timing is None:
             return None
@@ -265,7 +313,7 @@ class Player:
             self.stop(self.guard.reason)
 
     def _catch_up(self, time: float) -> None:
-        """The drives have followed the tail from when they ran out of commands until now."""
+        """Continues from the tail, which the drives have followed without further commands."""
         assert self._timing is not None  # noqa: S101 - the caller has looked
         rate = self._timing.goal
         if time > self._due and rate > 0.0:
@@ -278,7 +326,7 @@ class Player:
             self._timing.change(time, rate)
 
     def _settle(self, due: float) -> None:
-        """The state at a time."""
+        """Updates the state for the time of the next target."""
         assert self._timing is not None and self._path is not None  # noqa: S101, PT018
         place, still = self._timing.place(due), self._timing.goal == 0.0
         over, at_rest = (
@@ -295,7 +343,7 @@ class Player:
             near = place < self._path.approach_length
             self.state = MotionPhase.APPROACHING if near else MotionPhase.PLAYING
 
-    # --- where it is ---------------------------------------------------------------------------
+    # --- progress ------------------------------------------------------------------------------
     @property
     def row(self) -> int:
         """Row that is being played, from 1; 0 before it."""
@@ -304,25 +352,25 @@ class Player:
 
     @property
     def rows(self) -> int:
-        """Of the motion; 0 for none."""
+        """Number of rows of the motion; 0 for none."""
         return 0 if self._file is None else self._file.rows
 
     @property
     def motion_time(self) -> float:
-        """Time of the motion, s; NaN when it is not under way."""
+        """Time in the motion, s; NaN when it is not being played."""
         place = self._file_time()
         return float("nan") if place is None else max(place, 0.0)
 
     @property
     def duration(self) -> float:
-        """Of the motion, s; NaN for none."""
+        """Duration of the motion, s; NaN for none."""
         return (
             float("nan") if self._file is None else float(self._file.motion.times[-1])
         )
 
     @property
     def rate(self) -> float:
-        """PathTiming: 1 as in the file, 0 at rest."""
+        """Playing rate: 1 as in the file, 0 at rest."""
         return (
             self._timing.rate(self._due)
             if self._timing and self.state in MOVING
@@ -335,7 +383,7 @@ class Player:
         return self._path.file_time(self._timing.place(self._due))
 
     def _targets(self) -> Targets:
-        """The next target, and the tail behind it."""
+        """The next target, and the tail after it that comes to rest."""
         assert self._timing is not None and self._path is not None  # noqa: S101, PT018
         assert self._file is not None  # noqa: S101
         due, tail = self._due, copy(self._timing)

@@ -1,7 +1,7 @@
-"""One robot of ccgd_gait, and its walks: planned beside the callbacks, commanded, ended.
+"""Walks of ccgd_gait: planned in a background thread, commanded, ended.
 
-Everything that moves the robot leaves through WalkControl._handle (a whole path) or, with the
-parameter `streamed`, WalkControl._stream (one point for each sample).
+All commands leave through WalkControl._handle (a whole path) or, with the parameter `streamed`,
+WalkControl._stream (one point for each sample).
 """
 
 import time
@@ -36,9 +36,25 @@ STOP_DELAYS = 3.0
 class WalkingRobot:
     """Session, planner, solver and inputs of one robot.
 
+    Args:
+        model: the robot.
+        config: its configuration.
+        settings: parameters of the node.
+        wrenches: of the left and right foot.
+
+    Attributes:
+        biped: pelvis and legs.
+        walker: plans walks.
+        ik: solves CoM targets.
+        estimator: of CoM and ZMP.
+        checks: whether the robot stands.
+        session: of its walks.
+        names: of all joints.
+        reading: the last one; None before the first.
+
     Raises:
-        ComModelError: The configuration is of another robot.
-        ComRosError: The robot cannot walk on two legs.
+        ComModelError: the configuration belongs to another robot.
+        ComRosError: the robot cannot walk on two legs.
     """
 
     def __init__(
@@ -91,7 +107,14 @@ class WalkingRobot:
         self._imu_frame = LinkFrames(model, [config.imu_link or model.root_link])
 
     def apply(self, settings: Parameters) -> None:
-        """Use changed parameters; raises BipedError where ankle_stiffness cannot be."""
+        """Applies changed parameters.
+
+        Args:
+            settings: all parameters.
+
+        Raises:
+            BipedError: ankle_stiffness is not possible for this robot.
+        """
         if (stabiliser := self.session.stabiliser) is not None:
             given = settings.ankle_stiffness or ankle_stiffness(
                 self.biped, self._config
@@ -102,10 +125,10 @@ class WalkingRobot:
         self._attitude.timeout_s = settings.imu_timeout
 
     def add_imu(self, msg: Imu, time_ns: int) -> None:
-        """Add a message of the IMU.
+        """Adds an IMU message.
 
         Args:
-            msg: the message; one without orientation says that it is not known.
+            msg: the message; without an orientation the attitude becomes unknown.
             time_ns: ns, its stamp.
         """
         try:
@@ -114,7 +137,14 @@ class WalkingRobot:
             self._attitude.set(UNKNOWN_IMU.R_world_imu, time_ns)
 
     def read(self, sample: JointSample) -> Reading:
-        """What is known at the time of a sample of the joints."""
+        """Combines a sample of the joints with the wrenches and the attitude at its time.
+
+        Args:
+            sample: of the joints.
+
+        Returns:
+            The reading, also stored in `reading`.
+        """
         time_ns, tilt, missing = sample.time_ns, float("nan"), ""
         wrenches, wrench_problem = self._wrenches.wrenches(time_ns)
         if self._use_wrench and wrench_problem:
@@ -135,12 +165,21 @@ class WalkingRobot:
 
 
 class WalkControl:
-    """Walks of one node. All methods are for its executor.
+    """Walks of one node. All methods must be called in its executor.
+
+    Args:
+        settings: parameters of the node.
+        output: publishes the joint targets.
+        jobs: runs the planner in the background.
+        watch: age of joint_states.
+        log: of the node.
 
     Attributes:
-        outcome: How the last walk ended, or why it did not begin; None while one lasts.
-        waiters: Are called with the outcome of the walk that is planned or under way.
-        observe: Is called with each reading of it, and the joint targets (n,) for its time.
+        settings: as given; may be replaced.
+        robot: that walks; None: no model yet.
+        outcome: how the last walk ended, or why it did not begin; None during one.
+        waiters: called with the outcome of the present or planned walk.
+        observe: called with each reading of the walk, and the joint targets (n,) for its time.
     """
 
     def __init__(
@@ -154,9 +193,9 @@ class WalkControl:
         self.settings, self._output, self._jobs = settings, output, jobs
         self._watch, self._log = watch, log
         self._autostart = settings.autostart
-        self._automatic = object()  # the walk that autostart asked for last
+        self._automatic = object()  # the walk that autostart requested last
         self._ready_since: float | None = None
-        self._asked = object()  # the walk that was asked for last
+        self._asked = object()  # the walk that was requested last
         self._next: Walk | None = None  # is planned, and begins when the robot stands
         self._next_since = 0.0  # s, the reading's time when it was planned
         self._stopping = False  # a stop is being planned
@@ -170,7 +209,7 @@ class WalkControl:
 
     @property
     def busy(self) -> bool:
-        """Whether a walk is planned or under way."""
+        """Whether a walk is being planned or walked."""
         return self.robot is not None and self.robot.session.state in (
             *MOVING,
             WalkPhase.PLANNING,
@@ -178,18 +217,18 @@ class WalkControl:
 
     @property
     def stale(self) -> str:
-        """That joint_states are stale; "" when they are not."""
+        """Why joint_states are stale; "" when they are not."""
         if not (self._watch.ever_received and self._watch.stale):
             return ""
         return f"joint_states timed out, none for {self._watch.age_s:.2f} s: check their driver"
 
     # --- requests ------------------------------------------------------------------------------
     def begin(self, robot: WalkingRobot, request: WalkRequest) -> str:
-        """Have a walk planned and walked.
+        """Starts planning a walk, which begins when it is planned.
 
         Args:
             robot: that walks.
-            request: what is asked for; what it leaves open comes from the parameters.
+            request: the walk; unset values come from the parameters.
 
         Returns:
             Why not; "" when it is being planned.
@@ -200,12 +239,11 @@ class WalkControl:
         )
 
     def begin_planned(self, robot: WalkingRobot, plan: Callable[[Array], Walk]) -> str:
-        """Have a walk planned by a planner of the caller's, and walked.
+        """Starts planning a walk with a given planner; the walk begins when it is planned.
 
         Args:
             robot: that walks.
-            plan: gets the joint positions (n,) that are commanded, rad or m; runs in another
-                thread.
+            plan: called with the commanded joint positions (n,), rad or m, in another thread.
 
         Returns:
             Why not; "" when it is being planned.
@@ -220,29 +258,33 @@ class WalkControl:
         self._asked = asked = object()
 
         def planned(walk: Walk | Exception) -> None:
-            if asked is self._asked:  # or it was cancelled, and another one asked for
+            if asked is self._asked:  # else it was cancelled, and another one requested
                 self._planned(robot, walk)
 
         self._jobs.do(lambda: plan(posture), planned)
         return ""
 
     def go_on(self, robot: WalkingRobot, walk: Walk, at: float) -> bool:
-        """Walk on as planned again.
+        """Replaces the present walk by one with other further steps.
 
         Args:
             robot: that walks.
-            walk: the new plan, which has the same steps up to now.
-            at: s of the walk, from when it counts.
+            walk: the new plan, identical up to the time `at`.
+            at: s of the walk, from which the new plan is used.
 
         Returns:
-            Whether it came in time.
+            Whether it was in time.
         """
         command = robot.session.go_on(walk, at, self.now(robot))
         self._handle(robot, command)
         return command is not None
 
     def stop(self, reason: str) -> None:
-        """Stop after the present step."""
+        """Stops after the present step.
+
+        Args:
+            reason: for state and outcome.
+        """
         robot = self.robot
         if robot is None:
             return
@@ -252,18 +294,18 @@ class WalkControl:
 
     # --- measurements --------------------------------------------------------------------------
     def on_restart(self) -> None:
-        """The clock of joint_states has jumped for good; a reading by it follows."""
+        """Handles a jump of joint_states' clock; the next reading is by the new one."""
         self._jumped = True
 
     def update(self, robot: WalkingRobot, sample: JointSample) -> Reading:
-        """Go on, by what is measured.
+        """Processes a sample: advances the session, sends targets, begins walks.
 
         Args:
             robot: that walks or stands.
             sample: of the joints.
 
         Returns:
-            What is measured.
+            The reading made of it.
         """
         jump, now = 0.0, time.monotonic()
         if self._jumped and robot.reading is not None:
@@ -281,7 +323,7 @@ class WalkControl:
         return reading
 
     def on_timeout(self) -> None:
-        """Stop, as joint_states are stale: the rest of the motion is sent in one piece."""
+        """Stops, as joint_states are stale: the rest of the motion is sent as one trajectory."""
         robot = self.robot
         if robot is None or robot.reading is None or robot.session.state not in MOVING:
             return
@@ -292,7 +334,7 @@ class WalkControl:
         self._handle(robot, command)
 
     def watch(self) -> None:
-        """Go on by time alone while joint_states are stale."""
+        """Advances the session by time alone while joint_states are stale."""
         robot = self.robot
         if robot is None or not self._watch.stale or robot.reading is None:
             return
@@ -316,7 +358,7 @@ class WalkControl:
         self._begin_when_standing(robot)
 
     def _begin_when_standing(self, robot: WalkingRobot) -> None:
-        """Begin what is planned; a robot that still sways may take the approach time to stand."""
+        """Begins the planned walk; waits up to the approach time for a robot that still sways."""
         session, walk, reading = robot.session, self._next, robot.reading
         if walk is None or reading is None or session.state is not WalkPhase.PLANNING:
             self._next = None
@@ -339,7 +381,7 @@ class WalkControl:
         self._settle(robot)
 
     def _handle(self, robot: WalkingRobot, command: Command | None) -> None:
-        """Send what the session decided, plan the stop that it asks for, notify who waits."""
+        """Sends a command of the session, plans the stop that it requests, reports the outcome."""
         state = robot.session.state
         streams = self.settings.streams and state in MOVING
         # nothing more is sent
@@ -372,7 +414,7 @@ class WalkControl:
         self._jobs.do(lambda: robot.walker.plan_stop(walk, at), planned)
 
     def _settle(self, robot: WalkingRobot) -> None:
-        """Hand an outcome on, once."""
+        """Reports a new outcome to the log and to the waiters, once."""
         outcome = robot.session.outcome
         if outcome is None or outcome is self.outcome:
             return
@@ -392,7 +434,7 @@ class WalkControl:
             self._output.send_point(robot.names, target, horizon, time_ns)
 
     def _start_automatically(self, robot: WalkingRobot) -> None:
-        """Walk once, after it has stood for the approach time; later where it does not stand."""
+        """Begins a walk once, when the robot has stood for the approach time; or later."""
         if not self._autostart or robot.reading is None:
             return
         if robot.session.state is not WalkPhase.READY:
@@ -405,6 +447,13 @@ class WalkControl:
             self._automatic = self._automatic if self._autostart else self._asked
 
     def now(self, robot: WalkingRobot) -> float:
-        """Time of the joints' readings, s, also while they are stale."""
+        """Present time by the clock of joint_states, also while they are stale.
+
+        Args:
+            robot: with the last reading.
+
+        Returns:
+            s.
+        """
         last = robot.reading.time if robot.reading is not None else 0.0
         return last + (self._watch.age_s if self._watch.stale else 0.0)

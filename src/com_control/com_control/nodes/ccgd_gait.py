@@ -81,7 +81,13 @@ LEVELS = {
 
 
 class CcgdGaitNode(RobotNode[Parameters]):
-    """The node; see the module's text. Its options are those of RobotNode."""
+    """ROS 2 node `ccgd_gait`: walking of a biped by its true CoM.
+
+    The module's docstring lists its topics and services, ccgd_output.Parameters its parameters.
+
+    Args:
+        **options: passed on to RobotNode and rclpy's Node, such as parameter_overrides.
+    """
 
     def __init__(self, **options: Any) -> None:
         super().__init__("ccgd_gait", Parameters, subject="walk", **options)
@@ -114,13 +120,20 @@ class CcgdGaitNode(RobotNode[Parameters]):
         self.serve_trigger("~/stop", self._stop)
 
     def destroy_node(self) -> None:
-        """Let the planner come to its end first."""
+        """Waits for the planner, then destroys action server and node."""
         self._jobs.close()
         self._actions.destroy()
         super().destroy_node()
 
     def use_model(self, model: RobotModel) -> None:
-        """Make what belongs to a new model; raises when it does not fit."""
+        """Starts with a new model.
+
+        Args:
+            model: the robot, a biped.
+
+        Raises:
+            ComRosError: a walk is under way, or the robot cannot walk.
+        """
         if self._control.busy:
             raise ComRosError(
                 "a walk is under way: send the new description when it has ended"
@@ -130,7 +143,11 @@ class CcgdGaitNode(RobotNode[Parameters]):
         self._control.robot = robot
 
     def apply_parameters(self, new: Parameters) -> None:
-        """Use changed parameters; a walk that is under way keeps its plan."""
+        """Applies changed parameters; a walk that is under way keeps its plan.
+
+        Args:
+            new: all parameters.
+        """
         if self._control.robot is not None:
             self._control.robot.apply(new)
         self._control.settings = new
@@ -159,16 +176,24 @@ class CcgdGaitNode(RobotNode[Parameters]):
             )
 
     def on_joints_timeout(self, reason: str) -> None:
-        """Stop with both feet down."""
+        """Stops with both feet down.
+
+        Args:
+            reason: why joint_states are stale.
+        """
         super().on_joints_timeout(reason)
         self._control.on_timeout()
 
     def on_restart(self, jump_s: float) -> None:
-        """Stop with both feet down: the clock has jumped."""
+        """Stops with both feet down, as the clock has jumped.
+
+        Args:
+            jump_s: s, by which the stamps have jumped.
+        """
         self._control.on_restart()
 
     def watch(self) -> None:
-        """Publish that there is no robot yet; let a motion come to its end."""
+        """Publishes what is missing for a model; lets a motion end while joint_states are stale."""
         if self._control.robot is None:
             self._output.waiting(self.waiting, self.get_clock().now().nanoseconds)
         else:
@@ -185,7 +210,7 @@ class CcgdGaitNode(RobotNode[Parameters]):
             self.faults.add("implausible", "cmd_vel", problem)
 
     def _ask(self, msg: WalkGoal) -> str:
-        """Begin what a goal asks for; returns why not, or nothing."""
+        """Begins the walk of a goal; returns why not, or ""."""
         if self._control.robot is None:
             return self.waiting
         try:
@@ -231,7 +256,7 @@ class CcgdGaitNode(RobotNode[Parameters]):
     def _do(
         self, work: Callable[[], T], fill: Callable[[T | Exception], Any], reply: Reply
     ) -> None:
-        """Answer by what a job gives, or by the refusal that it raises."""
+        """Runs a job in the background and replies with its result or its refusal."""
 
         def hand_on(result: T | Exception) -> None:
             if isinstance(result, Exception) and not isinstance(result, REFUSALS):
@@ -242,7 +267,11 @@ class CcgdGaitNode(RobotNode[Parameters]):
 
     # --- diagnostics ---------------------------------------------------------------------------
     def diagnose(self) -> Diagnosis:
-        """State of the walk."""
+        """Status for /diagnostics: that of the walk.
+
+        Returns:
+            Level by LEVELS, ERROR for stale joint_states; state, step, CoM error and last walk.
+        """
         robot = self._control.robot
         if robot is None or robot.reading is None:
             reason = self.waiting or "no joint_states yet"

@@ -1,4 +1,4 @@
-"""What ccgd_gait publishes: joint targets, references, measured ZMP, state, markers, a frame."""
+"""Parameters and publishers of ccgd_gait: targets, references, ZMP, state, markers, a frame."""
 
 import time
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ from com_ros.raw_messages import TrajectoryWriter, Writer
 
 @dataclass(frozen=True)
 class WalkDefaults:
-    """A walk, where a goal leaves it open, walk.<name>; 0: robot_config's, else as said."""
+    """Parameters walk.*, for values that a goal leaves open; 0: the configuration's or derived."""
 
     steps: int = live_parameter(
         6, "of which the last sets both feet side by side", (0, 10000)
@@ -69,7 +69,7 @@ class WalkDefaults:
     method: str = live_parameter("refined", "of the joints' angles", choices=METHODS)
 
     def request(self) -> WalkRequest:
-        """The same for the planner, which chooses what is 0.0."""
+        """The same as a request; values of 0.0 are left to the planner."""
         given = {
             k: v for k, v in vars(self).items() if type(v) is not float or v != 0.0
         }
@@ -78,7 +78,7 @@ class WalkDefaults:
 
 @dataclass(frozen=True)
 class Parameters(SensorParameters):
-    """Parameters of the node."""
+    """Parameters of ccgd_gait; robot_config must give a left and a right foot."""
 
     walk: WalkDefaults = field(default_factory=WalkDefaults)
     check: CheckLimits = field(default_factory=CheckLimits)
@@ -146,7 +146,7 @@ class Parameters(SensorParameters):
 
     @property
     def lead(self) -> float:
-        """By how much streamed points are ahead, s."""
+        """Time from a sample to the streamed point computed from it, s."""
         return 2.0 / self.rate_hz if self.stabiliser else self.horizon
 
     @property
@@ -167,7 +167,16 @@ POINT_TOPICS = (
 
 
 class WalkOutput:
-    """Publishes for one node; targets are sent earlier by drive_delay, s."""
+    """Publishers of ccgd_gait.
+
+    Args:
+        node: that publishes.
+        settings: names of frames, drive_delay.
+
+    Attributes:
+        frame: name of the walk's frame, with the prefix.
+        drive_delay: s, by which targets are sent earlier; may be replaced.
+    """
 
     def __init__(self, node: Node, settings: Parameters) -> None:
         self.frame = settings.frame_prefix + settings.walk_frame
@@ -187,7 +196,7 @@ class WalkOutput:
         self._maker = MarkerMaker(LIFETIME_NS)
 
     def send(self, names: tuple[str, ...], command: Command) -> None:
-        """Send a whole path of joint targets.
+        """Sends a whole path of joint targets; points that are over are left out.
 
         Args:
             names: of the joints.
@@ -207,7 +216,7 @@ class WalkOutput:
         after: float,
         stamp_ns: int,
     ) -> None:
-        """Send one target.
+        """Sends one target.
 
         Args:
             names: of the joints.
@@ -219,7 +228,7 @@ class WalkOutput:
         self._trajectory.publish(names, [after], q[None], qd[None], stamp_ns)
 
     def waiting(self, reason: str, stamp_ns: int) -> None:
-        """Publish that there is no robot yet.
+        """Publishes a state UNKNOWN, as there is no robot yet.
 
         Args:
             reason: what is missing.
@@ -236,12 +245,12 @@ class WalkOutput:
         view: WalkEstimate | None,
         time_ns: int,
     ) -> None:
-        """Publish state, references and the measured ZMP of one instant.
+        """Publishes state, references and the measured ZMP of one instant.
 
         Args:
             session: with state, walk and outcome.
-            planned: where CoM and ZMP should be; None: there is no walk.
-            view: where they are; None: not known.
+            planned: planned CoM and ZMP; None: there is no walk.
+            view: measured CoM and ZMP; None: unknown.
             time_ns: ns, of the instant.
         """
         walk, outcome, stamp = session.walk, session.outcome, ns_to_stamp(time_ns)
@@ -281,12 +290,12 @@ class WalkOutput:
     def show(
         self, biped: Biped, session: WalkSession, view: WalkEstimate, stamp: Time
     ) -> None:
-        """Publish the walk's frame and, where somebody looks, markers.
+        """Publishes the walk's frame and, if someone subscribes, markers.
 
         Args:
             biped: the robot.
             session: with the walk.
-            view: where root, soles, CoM and ZMP are.
+            view: measured root, soles, CoM and ZMP.
             stamp: of the instant.
         """
         R = view.R_walk_root.T
@@ -344,7 +353,7 @@ class WalkOutput:
         ]
 
     def _point(self, topic: str, place: Array, stamp: Time) -> None:
-        """Publish a point, which gait/state has, too, where somebody listens."""
+        """Publishes a point on its own topic if someone subscribes; gait/state contains it, too."""
         if time.monotonic() >= self._count_at:
             counts = {
                 name: p.get_subscription_count() for name, p in self._points.items()

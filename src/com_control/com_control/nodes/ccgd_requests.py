@@ -1,4 +1,4 @@
-"""What ccgd_gait is asked: the action `walk`, PlanWalk, SolveComIk, and calibrate_stiffness."""
+"""Requests to ccgd_gait: the action `walk`, PlanWalk, SolveComIk and calibrate_stiffness."""
 
 from collections.abc import Callable
 from functools import partial
@@ -44,12 +44,15 @@ REFUSALS = (ComControlError, ComModelError, ConversionError)
 def fill_plan(
     robot: WalkingRobot, walk: Walk | Exception, response: PlanWalk.Response
 ) -> PlanWalk.Response:
-    """The answer to PlanWalk: a walk, or why there is none.
+    """Fills the response of PlanWalk.
 
     Args:
-        robot: whose joints the answer names.
+        robot: whose joints the response names.
         walk: as it was planned, or the error.
         response: filled.
+
+    Returns:
+        The response.
     """
     response.step = NO_STEP
     if isinstance(walk, Exception):
@@ -71,16 +74,19 @@ def fill_plan(
 
 
 def solve_com_ik(robot: WalkingRobot, request: SolveComIk.Request) -> ComSolution:
-    """Solves what is asked for, from scratch.
+    """Solves a request for CoM inverse kinematics, without an initial guess.
 
     Args:
-        robot: whose legs are solved; its upper body takes the request's posture.
+        robot: whose legs are solved; its upper body has the request's posture.
         request: CoM, soles and pelvis' orientation in the world.
 
+    Returns:
+        The solution, or the nearest point and why the CoM is not reached.
+
     Raises:
-        ConversionError: An orientation is no quaternion of unit length.
-        ComModelError: A joint has no such name, or positions and names do not match.
-        ShapeError: A pose is not finite or no rotation.
+        ConversionError: an orientation is no quaternion of unit length.
+        ComModelError: a joint has no such name, or positions and names do not match.
+        ShapeError: a pose is not finite or no rotation.
     """
     robot.ik.set_upper_body(_posture(robot, request))
     soles = np.array([np.column_stack(pose_to_numpy(pose)) for pose in request.soles])
@@ -91,12 +97,15 @@ def solve_com_ik(robot: WalkingRobot, request: SolveComIk.Request) -> ComSolutio
 def fill_solution(
     robot: WalkingRobot, found: ComSolution | Exception, response: SolveComIk.Response
 ) -> SolveComIk.Response:
-    """The answer to SolveComIk.
+    """Fills the response of SolveComIk.
 
     Args:
-        robot: whose joints the answer names.
+        robot: whose joints the response names.
         found: the solution, or the error.
         response: filled.
+
+    Returns:
+        The response.
     """
     response.joint_names = list(robot.names)
     if isinstance(found, Exception):
@@ -134,7 +143,15 @@ def _posture(robot: WalkingRobot, request: SolveComIk.Request) -> np.ndarray:
 
 
 class WalkActions:
-    """Serves the action."""
+    """Server of the action `walk`.
+
+    Args:
+        node: that serves.
+        control: of the walks.
+        ask: begins the walk of a goal; returns why not, or "".
+        state: makes the feedback message.
+        period: s, of the feedback.
+    """
 
     def __init__(
         self,
@@ -157,11 +174,11 @@ class WalkActions:
         )
 
     def destroy(self) -> None:
-        """Serve no more."""
+        """Destroys the action server."""
         self._server.destroy()
 
     def _on_walk(self, goal: ServerGoalHandle) -> None:
-        """Begin a walk. No coroutine waits for its end: rclpy would spin without pause."""
+        """Begins a walk. No coroutine waits for its end: rclpy would spin without pause."""
         reason = self._ask(goal.request.goal)
         if reason:
             _finish(goal, Outcome(False, reason, 0))
@@ -194,7 +211,14 @@ def _finish(goal: ServerGoalHandle, outcome: Outcome) -> None:
 
 
 class StiffnessCalibration:
-    """Serves ~/calibrate_stiffness: a sway, and ankle_stiffness by what is measured in it."""
+    """Service ~/calibrate_stiffness: lets the robot sway, and sets ankle_stiffness.
+
+    Args:
+        node: that serves.
+        control: of the walks.
+        jobs: runs the fit in the background.
+        waiting: returns what is missing for a model.
+    """
 
     def __init__(
         self,
@@ -232,7 +256,7 @@ class StiffnessCalibration:
         control.waiters.append(ended)
 
     def _begin(self, robot: WalkingRobot | None) -> str:
-        """Have the sway planned; returns why not, or nothing."""
+        """Starts planning the sway; returns why not, or ""."""
         if robot is None:
             return self._waiting()
         if robot.reading is not None and robot.reading.wrenches is None:

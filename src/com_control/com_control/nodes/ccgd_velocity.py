@@ -15,16 +15,22 @@ from com_control.walking.walker import Walk
 from com_model.arrays import Array
 from com_ros.jobs import BackgroundJobs
 
-FASTEST = 10.0  # m/s and rad/s; what is beyond is no velocity
+FASTEST = 10.0  # m/s and rad/s; larger values are implausible
 NONE = np.zeros(3)
 LEAD = 3.0  # decisions' delays, at least, within which a walk is planned again
 
 
 class VelocityFollower:
-    """Begins a walk, and has it planned again after each step, as the velocity says.
+    """Walks by cmd_vel: begins a walk, and plans it again after each step by the velocity.
 
-    Without a velocity, or with an old one, the step that follows the present one is the last. After
-    any stop it has to be 0 or absent before it begins a walk. Methods are for the node's executor.
+    Without a velocity, or with an old one, the step after the present one is the last. After any
+    stop the velocity must be 0 or absent before a walk begins again. Methods must be called in
+    the node's executor.
+
+    Args:
+        control: of the walks.
+        jobs: runs the planner in the background.
+        log: of the node.
     """
 
     def __init__(
@@ -38,7 +44,14 @@ class VelocityFollower:
         self._lead = 0.0  # s, within which it is planned again
 
     def receive(self, msg: Twist) -> str:
-        """Take a velocity; returns why not, or nothing."""
+        """Stores a velocity.
+
+        Args:
+            msg: linear.x and linear.y m/s, angular.z rad/s, axes of the walking robot.
+
+        Returns:
+            Why it is refused; "" when it is accepted.
+        """
         velocity = np.array([msg.linear.x, msg.linear.y, msg.angular.z])
         if not (np.abs(velocity) <= FASTEST).all():
             return f"{velocity} m/s, m/s, rad/s: give at most {FASTEST:g}"
@@ -46,7 +59,11 @@ class VelocityFollower:
         return ""
 
     def update(self, robot: WalkingRobot) -> None:
-        """Go on; after each reading."""
+        """Begins, continues or ends the walk; to be called after each reading.
+
+        Args:
+            robot: that walks.
+        """
         session, age = robot.session, time.monotonic() - self._received
         current = age <= self._control.settings.cmd_vel_timeout
         velocity = self._velocity if current else NONE

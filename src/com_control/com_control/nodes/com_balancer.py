@@ -76,7 +76,7 @@ from com_ros.stream import RateLimit
 
 @dataclass(frozen=True)
 class Parameters(SensorParameters):
-    """Parameters of the node."""
+    """Parameters of com_balancer; robot_config must give feet with corners."""
 
     control: BalanceOptions = field(default_factory=BalanceOptions)
     check: StandingLimits = field(default_factory=StandingLimits)
@@ -108,12 +108,23 @@ class Parameters(SensorParameters):
     )
 
 
-# rad or m; what seems to deflect more has other gains than configured
+# rad or m; joints that seem to deflect more have other gains than configured
 MAX_DEFLECTION = 0.02
 
 
 class BalancedRobot:
-    """The session of one robot, and what the inputs say of it."""
+    """The session of one robot, and the conversion of its inputs to readings.
+
+    Args:
+        session: of the robot.
+        config: its configuration.
+        imu: input of the IMU; None: it is not used.
+        wrenches: inputs of the feet; None: they are not used.
+
+    Attributes:
+        session: as given.
+        reading: the last one; None before the first.
+    """
 
     def __init__(
         self,
@@ -141,7 +152,14 @@ class BalancedRobot:
         )
 
     def read(self, sample: JointSample) -> BalanceReading:
-        """What is known at the time of a sample of the joints."""
+        """Combines a sample of the joints with IMU and wrenches at its time.
+
+        Args:
+            sample: of the joints.
+
+        Returns:
+            The reading, also stored in `reading`.
+        """
         time_ns, up, loads, missing = sample.time_ns, None, None, ""
         if self._imu is not None:
             imu = self._imu.reading(time_ns)
@@ -163,7 +181,7 @@ class BalancedRobot:
         return self.reading
 
     def _commanded(self, sample: JointSample) -> Array | None:
-        """Commands of drives that deflect by effort / stiffness; None: not known."""
+        """Commands (n,) by the drives' deflection, effort / stiffness; None: unknown."""
         deflection = sample.effort / self._stiffness
         if not np.abs(deflection).max(initial=0.0) <= MAX_DEFLECTION:  # or not finite
             return None
@@ -174,7 +192,15 @@ LIFETIME_NS = 2 * NS_PER_S
 
 
 class BalanceOutput:
-    """Publishes for one node."""
+    """Publishers of com_balancer.
+
+    Args:
+        node: that publishes.
+        settings: names of frames, horizon.
+
+    Attributes:
+        frame: name of the balance frame, with the prefix.
+    """
 
     def __init__(self, node: Node, settings: Parameters) -> None:
         self.frame = settings.frame_prefix + settings.balance_frame
@@ -193,7 +219,7 @@ class BalanceOutput:
     def send(
         self, names: tuple[str, ...], command: BalanceCommand, stamp: Time
     ) -> None:
-        """Send one target, `horizon` after the stamp.
+        """Sends one target, due `horizon` after the stamp.
 
         Args:
             names: of the joints.
@@ -206,7 +232,7 @@ class BalanceOutput:
     def publish_state(
         self, session: BalanceSession, step: BalanceStep | None, stamp: Time
     ) -> BalanceState:
-        """Publish state and error of one instant.
+        """Publishes state and error of one instant.
 
         Args:
             session: with its state.
@@ -228,16 +254,16 @@ class BalanceOutput:
         return state
 
     def publish_waiting(self, reason: str, stamp: Time) -> None:
-        """Publish that the node waits.
+        """Publishes a state UNKNOWN.
 
         Args:
-            reason: for what.
+            reason: what is missing.
             stamp: now.
         """
         self._state.publish(make_state(BalanceState.UNKNOWN, reason, stamp, self.frame))
 
     def show(self, root: str, step: BalanceStep, stamp: Time) -> None:
-        """Publish the balance frame and, where somebody looks, markers.
+        """Publishes the balance frame and, if someone subscribes, markers.
 
         Args:
             root: name of the root link's frame.
@@ -273,10 +299,10 @@ class BalanceOutput:
 
 
 def make_state(state: int, reason: str, stamp: Time, frame: str) -> BalanceState:
-    """A message in which nothing else is known.
+    """A BalanceState message with all numbers NaN.
 
     Args:
-        state: a number of BalanceState.
+        state: a value of BalanceState.
         reason: for it.
         stamp: of the joint_states.
         frame: of its points.
@@ -291,12 +317,12 @@ def make_state(state: int, reason: str, stamp: Time, frame: str) -> BalanceState
 
 
 def set_step(msg: BalanceState, step: BalanceStep, friction: float) -> None:
-    """Set what a step of the control knows.
+    """Sets the fields of a BalanceState message that a control step determines.
 
     Args:
-        msg: filled.
+        msg: changed.
         step: of the control.
-        friction: coefficient of the ground, for the slope that it holds.
+        friction: coefficient of the ground, for beyond_friction.
     """
     numpy_to_point(step.desired, msg.com_desired)
     numpy_to_point(step.reference, msg.com_reference)
@@ -318,7 +344,13 @@ LEVELS = {
 
 
 class ComBalancerNode(RobotNode[Parameters]):
-    """The node; see the module's text. Its options are those of RobotNode."""
+    """ROS 2 node `com_balancer`: keeps the CoM of a standing robot at a desired position.
+
+    The module's docstring lists its topics and services, Parameters its parameters.
+
+    Args:
+        **options: passed on to RobotNode and rclpy's Node, such as parameter_overrides.
+    """
 
     def __init__(self, **options: Any) -> None:
         super().__init__("com_balancer", Parameters, subject="balance", **options)
@@ -342,7 +374,14 @@ class ComBalancerNode(RobotNode[Parameters]):
         self.serve_trigger("~/stop", self._stop)
 
     def use_model(self, model: RobotModel) -> None:
-        """Make what belongs to a new model."""
+        """Starts with a new model; continues balancing if the one before did.
+
+        Args:
+            model: the robot.
+
+        Raises:
+            ComRosError: it cannot be balanced.
+        """
         p = self.parameters
         try:
             session = BalanceSession(
@@ -360,7 +399,11 @@ class ComBalancerNode(RobotNode[Parameters]):
         self.joints = JointInput(model.joint_names, p.joint_timeout)
 
     def apply_parameters(self, new: Parameters) -> None:
-        """Use changed gains, bounds, timeouts and rates."""
+        """Applies changed gains, bounds, timeouts and rates.
+
+        Args:
+            new: all parameters.
+        """
         self.set_sample_rate(new.rate_hz)
         self._display_rate.set(new.display_rate_hz)
         self._imu.timeout_s, self._wrenches.timeout_s = (
@@ -372,7 +415,11 @@ class ComBalancerNode(RobotNode[Parameters]):
             self._robot.session.guard.options = new.guard
 
     def on_restart(self, jump_s: float) -> None:
-        """Hold until asked to go on, by another clock."""
+        """Holds until ~/start, as the clock has jumped.
+
+        Args:
+            jump_s: s, by which the stamps have jumped.
+        """
         if self._robot is not None:
             self._robot.session.restart_clock(jump_s)
 
@@ -387,7 +434,7 @@ class ComBalancerNode(RobotNode[Parameters]):
             self._player.stop()
 
     def _desire(self, robot: BalancedRobot, msg: PointStamped) -> str:
-        """Set the desired CoM; returns why not, or nothing."""
+        """Sets the desired CoM from a message; returns why not, or ""."""
         point, frame = point_to_numpy(msg.point), msg.header.frame_id
         if frame in ("", self._output.frame):
             return robot.session.desire(point)
@@ -419,9 +466,7 @@ class ComBalancerNode(RobotNode[Parameters]):
         if step is None:
             self._player.pause()
         elif desired := self._player.next(reading.time, step):
-            robot.session.desire(
-                *desired
-            )  # what the demonstration has for the next step
+            robot.session.desire(*desired)  # for the next step
         self._output.publish_state(robot.session, step, stamp)
         if step is not None and self._display_rate.due(sample.time_ns):
             self._output.show(robot.session.model.root_link, step, stamp)
@@ -445,17 +490,25 @@ class ComBalancerNode(RobotNode[Parameters]):
         return "the joints stay where they are"
 
     def watch(self) -> None:
-        """Say what is waited for."""
+        """Publishes what is missing for a model."""
         if self._robot is None:
             self._output.publish_waiting(self.waiting, self.get_clock().now().to_msg())
 
     def on_joints_timeout(self, reason: str) -> None:
-        """Say that nothing is known any more."""
+        """Publishes a state UNKNOWN.
+
+        Args:
+            reason: why joint_states are stale.
+        """
         self.get_logger().error(reason)
         self._output.publish_waiting(reason, self.get_clock().now().to_msg())
 
     def diagnose(self) -> Diagnosis:
-        """Level and text by the state of the session."""
+        """Status for /diagnostics: that of the session.
+
+        Returns:
+            Level by LEVELS, ERROR for stale joint_states, WARN for a problem while balancing.
+        """
         robot = self._robot
         if robot is None or robot.reading is None:
             return Diagnosis(diagnostics.ERROR, self.waiting or "no joint_states yet")

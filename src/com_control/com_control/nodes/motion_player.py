@@ -59,7 +59,7 @@ LEVELS = {MotionPhase.REFUSED: diagnostics.WARN, MotionPhase.STOPPING: diagnosti
 
 @dataclass(frozen=True)
 class Parameters(RobotParameters, JointTimeout, PlayerOptions):
-    """Parameters of the node; without robot_description the URDF is the one of robot_config."""
+    """Parameters of motion_player; without robot_description the URDF is that of robot_config."""
 
     motion_layout: str = parameter(
         "", "path of the layout of the robot's motion files (YAML)"
@@ -88,7 +88,13 @@ class Parameters(RobotParameters, JointTimeout, PlayerOptions):
 
 
 class MotionPlayerNode(RobotNode[Parameters]):
-    """The node; see the module's text. Its options are those of RobotNode."""
+    """ROS 2 node `motion_player`: plays motion files on a robot.
+
+    The module's docstring lists its topics and services, Parameters its parameters.
+
+    Args:
+        **options: passed on to RobotNode and rclpy's Node, such as parameter_overrides.
+    """
 
     def __init__(self, **options: Any) -> None:
         super().__init__("motion_player", Parameters, subject="motion", **options)
@@ -106,7 +112,7 @@ class MotionPlayerNode(RobotNode[Parameters]):
         self._measured: Array = np.full(
             len(joints), np.nan
         )  # where the joints were last
-        # the stamp of that; what is wrong with joint_states
+        # its stamp; the problem of joint_states
         self._time_ns, self._problem = 0, ""
         self._origin_ns, self._restarted = 0, False
         self.joints = JointInput(joints, p.joint_timeout)
@@ -118,16 +124,24 @@ class MotionPlayerNode(RobotNode[Parameters]):
             self._load(p.motion, p.clamp, lambda _: None)
 
     def apply_parameters(self, new: Parameters) -> None:
-        """Use the changed rate."""
+        """Applies the changed rate.
+
+        Args:
+            new: all parameters.
+        """
         self.set_sample_rate(new.rate_hz)
 
     def on_restart(self, jump_s: float) -> None:
-        """Stop a motion where it is: the stamps that follow are those of another clock."""
+        """Stops a motion, as the clock has jumped.
+
+        Args:
+            jump_s: s, by which the stamps have jumped.
+        """
         self._player.guard.stop_by_clock(jump_s)
         self._restarted = self._time_ns > 0
 
     def destroy_node(self) -> None:
-        """Let a file that is being read come to its end first."""
+        """Waits for a file that is being read, then destroys the node."""
         self._jobs.close()
         super().destroy_node()
 
@@ -264,7 +278,7 @@ class MotionPlayerNode(RobotNode[Parameters]):
         return (time_ns - self._origin_ns) / NS_PER_S
 
     def _waits_for_joints(self) -> str:
-        """Why it is not known where the joints are and how to fix it; "" when it is."""
+        """Why the joints' positions are unknown and how to fix it; "" when they are known."""
         if not self._time_ns and not self._problem:
             return "no joint_states yet: start the robot's driver"
         age = (
@@ -275,7 +289,7 @@ class MotionPlayerNode(RobotNode[Parameters]):
         )
 
     def _play_automatically(self) -> str:
-        """Play, as soon as that is possible; returns what is waited for, or nothing."""
+        """Plays as soon as that is possible; returns what is waited for, or ""."""
         if not self._commands.get_subscription_count():
             return f"nobody listens to {self._commands.topic_name}: start the robot's drivers"
         try:
@@ -307,7 +321,7 @@ class MotionPlayerNode(RobotNode[Parameters]):
         self._state.publish(msg)
 
     def watch(self) -> None:
-        """Stop, and say so, while the joints are not known."""
+        """Stops a motion and reports it while the joints' positions are unknown."""
         waiting, player = self._waits_for_joints(), self._player
         if not waiting:
             return
@@ -322,10 +336,18 @@ class MotionPlayerNode(RobotNode[Parameters]):
         self._publish_state(waiting)
 
     def on_joints_timeout(self, reason: str) -> None:
-        """Nothing besides what watch does."""
+        """Does nothing: watch() reports the timeout.
+
+        Args:
+            reason: why joint_states are stale.
+        """
 
     def diagnose(self) -> Diagnosis:
-        """Level and text by the state of the player."""
+        """Status for /diagnostics: that of the player.
+
+        Returns:
+            Level by LEVELS, ERROR while joint_states are missing, WARN with a reason.
+        """
         player, waiting = self._player, self._waits_for_joints()
         level = LEVELS.get(player.state, diagnostics.OK)
         if player.reason and level == diagnostics.OK:

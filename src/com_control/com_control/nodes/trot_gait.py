@@ -59,13 +59,13 @@ from com_ros.robot_node import EVERY_SAMPLE, RobotNode
 
 # of the path to the standing posture that is sent when joint_states time out
 STOP_POINTS = 20
-FASTEST = 10.0  # m/s and rad/s; what is beyond is no velocity
+FASTEST = 10.0  # m/s and rad/s; larger values are implausible
 COM_DELAY_NS = 20_000_000  # by which trunk_com is used later than it is stamped
 
 
 @dataclass(frozen=True)
 class Parameters(RobotParameters, JointTimeout, ImuTimeout):
-    """Parameters of the node."""
+    """Parameters of trot_gait; robot_config must give four feet with side and end."""
 
     gait: GaitParameters = field(default_factory=GaitParameters)
     guard: GuardOptions = field(default_factory=GuardOptions)
@@ -94,7 +94,16 @@ class Parameters(RobotParameters, JointTimeout, ImuTimeout):
 
 
 class TrotGaitNode(RobotNode[Parameters]):
-    """The node; see the module's text. Its options are those of RobotNode."""
+    """ROS 2 node `trot_gait`: trot of a quadruped.
+
+    The module's docstring lists its topics and services, Parameters its parameters.
+
+    Args:
+        **options: passed on to RobotNode and rclpy's Node, such as parameter_overrides.
+
+    Attributes:
+        session: of the robot's gait; None: no model yet.
+    """
 
     def __init__(self, **options: Any) -> None:
         super().__init__("trot_gait", Parameters, subject="trot", **options)
@@ -121,7 +130,16 @@ class TrotGaitNode(RobotNode[Parameters]):
         self.serve_trigger("~/stop", self._stop)
 
     def use_model(self, model: RobotModel) -> None:
-        """Make what belongs to a new model."""
+        """Starts with a new model.
+
+        Args:
+            model: the robot, a quadruped.
+
+        Raises:
+            ConfigError: it is no quadruped with legs of two or three joints.
+            GeometryError: a leg's joint is not revolute.
+            GaitError: it cannot stand at the gait's height.
+        """
         p = self.parameters
         gait = TrotGait(model, self._config, p.gait, p.feedback)
         link = model.link_index(self._config.imu_link or model.root_link)
@@ -131,14 +149,22 @@ class TrotGaitNode(RobotNode[Parameters]):
         self.joints = JointInput(model.joint_names, p.joint_timeout)
 
     def apply_parameters(self, new: Parameters) -> None:
-        """Use changed timeouts, bounds and the rate."""
+        """Applies changed timeouts, bounds and the rate.
+
+        Args:
+            new: all parameters.
+        """
         if self.session is not None:
             self.session.guard.options = new.guard
         self._imu.timeout_s, self._com.timeout_s = new.imu_timeout, new.com_timeout
         self.set_sample_rate(new.rate_hz)
 
     def on_restart(self, jump_s: float) -> None:
-        """Hold until asked to go on, by another clock."""
+        """Holds until ~/start, as the clock has jumped.
+
+        Args:
+            jump_s: s, by which the stamps have jumped.
+        """
         if self.session is not None:
             self.session.restart_clock(jump_s)
         self._later_coms.clear()
@@ -162,9 +188,9 @@ class TrotGaitNode(RobotNode[Parameters]):
             self._velocity_at = time.monotonic()
 
     def _com_at(self, time_ns: int) -> np.ndarray | None:
-        """The trunk's CoM to be used with a sample: that of COM_DELAY_NS before, if it is current.
+        """The trunk's CoM for a sample: that of COM_DELAY_NS before it, if it is current.
 
-        A newer one comes before or after the sample, as it happens, and every run would differ.
+        A newer one may come before or after the sample, so that runs would not be reproducible.
         """
         later = self._later_coms
         while later and later[0][0] <= time_ns - COM_DELAY_NS:
@@ -194,19 +220,19 @@ class TrotGaitNode(RobotNode[Parameters]):
 
     @property
     def _session(self) -> GaitSession:
-        """The session, where there must be one: without a model no sample and no request comes."""
+        """The session; without a model no sample and no request arrives."""
         assert self.session is not None  # noqa: S101
         return self.session
 
     def _report_stop(self, trots: bool) -> None:
-        """Log why it does not trot any more."""
+        """Logs why the trot has stopped."""
         if trots and not self._session.trot:
             self.get_logger().error(f"the trot stops: {self._session.reason}")
 
     def _attitude(
         self, time_ns: int
     ) -> tuple[np.ndarray | None, np.ndarray | None, str]:
-        """Attitude a horizon ahead, angular velocity (root's axes), and what is wrong."""
+        """Attitude a horizon ahead, angular velocity in root axes, and the problem or ""."""
         p = self.parameters
         if not (p.gait.swing_compensation or p.feedback):
             return None, None, ""
@@ -247,7 +273,7 @@ class TrotGaitNode(RobotNode[Parameters]):
             self.log.warn("gait", f"the gait is held back: {'; '.join(gait.problems)}")
 
     def _send(self, way: Sequence[tuple[float, Command]], stamp: Any) -> None:
-        """Send points (s after the stamp, command)."""
+        """Sends points (s after the stamp, command) as one trajectory."""
         times, q = [after for after, _ in way], np.array([c.position for _, c in way])
         names, qd = (
             self._session.gait.model.joint_names,
@@ -265,7 +291,11 @@ class TrotGaitNode(RobotNode[Parameters]):
         return "stands with all feet down"
 
     def on_joints_timeout(self, reason: str) -> None:
-        """Stop: send the whole path to the standing posture, no next point may be due."""
+        """Stops: sends the whole path to the standing posture, since no next sample may come.
+
+        Args:
+            reason: why joint_states are stale.
+        """
         session = self.session
         if session is None or not session.started:
             return
@@ -282,7 +312,11 @@ class TrotGaitNode(RobotNode[Parameters]):
         self._publish_phase(path[0][1], ns_to_stamp(self._last_ns))
 
     def diagnose(self) -> Diagnosis:
-        """Level and text by the state of the gait."""
+        """Status for /diagnostics: that of the gait.
+
+        Returns:
+            OK, WARN while waiting or when the gait is limited, ERROR when it has stopped.
+        """
         session, command = self.session, self._command
         if session is None or command is None:
             reason = (

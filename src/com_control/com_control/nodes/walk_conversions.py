@@ -1,6 +1,6 @@
-"""The messages of a walking robot <-> numpy and plain values; rules as in com_ros.conversions.
+"""Messages of a walking robot <-> numpy and plain values; rules as in com_ros.conversions.
 
-What a goal leaves open is None here and an empty list in the message.
+Values that a goal leaves open are None here and an empty list in the message.
 """
 
 from dataclasses import fields
@@ -42,11 +42,17 @@ _RUNS = (  # of numbers of a WalkState that directly follow each other, and thei
 
 # --- footsteps and goals -----------------------------------------------------------------------
 def msg_to_footstep(msg: msgs.Footstep) -> Footstep:
-    """Footstep of a message.
+    """Converts a message to a footstep.
+
+    Args:
+        msg: with its side LEFT or RIGHT.
+
+    Returns:
+        The footstep, in the frame of the walk.
 
     Raises:
-        ConversionError: when its side is neither left nor right.
-        PlanError: when a number is not finite.
+        ConversionError: its side is neither left nor right.
+        PlanError: a number is not finite.
     """
     if msg.side not in SIDES:
         raise ConversionError(f"footstep: side is {msg.side}: give {_VALID_SIDES}")
@@ -55,22 +61,29 @@ def msg_to_footstep(msg: msgs.Footstep) -> Footstep:
 
 
 def footstep_to_msg(step: Footstep) -> msgs.Footstep:
-    """Message of a footstep."""
+    """Converts a footstep to a message.
+
+    Args:
+        step: in the frame of the walk.
+    """
     msg = msgs.Footstep(side=NUMBERS[step.side], yaw=float(step.yaw))
     numpy_to_point(step.position, msg.position)
     return msg
 
 
 def msg_to_request(msg: WalkGoal, frame: str) -> WalkRequest:
-    """Request of a WalkGoal message.
+    """Converts a WalkGoal message to a request.
 
     Args:
         msg: the goal.
         frame: of the walk, in which its footsteps must be.
 
+    Returns:
+        The request; values that the message leaves open are None.
+
     Raises:
-        ConversionError: when it is in another frame, or a footstep or `first` has no valid side.
-        PlanError: when a footstep has numbers that are not finite.
+        ConversionError: it is in another frame, or a footstep or `first` has no valid side.
+        PlanError: a footstep has numbers that are not finite.
     """
     if msg.header.frame_id not in ("", frame):
         raise ConversionError(
@@ -101,13 +114,13 @@ def msg_to_request(msg: WalkGoal, frame: str) -> WalkRequest:
 def make_walk_state(
     stamp: Time, frame: str, swing: str = "", **known: Any
 ) -> WalkState:
-    """WalkState message of what is known.
+    """Makes a WalkState message.
 
     Args:
         stamp: of the instant.
         frame: of the walk.
         swing: "left", "right" or "".
-        **known: fields of the message; what is not named is not known.
+        **known: fields of the message; numbers that are not given are NaN.
     """
     side = NUMBERS.get(swing, msgs.Footstep.UNKNOWN)
     msg = WalkState(swing=side, step=NO_STEP, time=nan, duration=nan, margin=nan)
@@ -123,7 +136,14 @@ def make_walk_state(
 
 
 def walk_numbers(known: dict[str, Any]) -> list[list[float]]:
-    """The numbers of such a message, for com_ros.raw_messages.Writer."""
+    """The numbers of such a message, for com_ros.raw_messages.Writer.
+
+    Args:
+        known: fields of the message, as for make_walk_state.
+
+    Returns:
+        Two lists of numbers that are contiguous in the message.
+    """
     error = dist(known.get("com", UNKNOWN), known.get("com_reference", UNKNOWN))
     runs, given = [], known | {"com_error": error}
     for sizes in _RUNS:

@@ -1,32 +1,32 @@
-"""The trunk's attitude as a gait needs it, filtered, and the paths of its feet."""
+"""The trunk's filtered attitude for a gait, and the paths of its feet."""
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from com_model.arrays import Array
 
-MAX_BIAS = 0.01  # rad: what is more is the ground's slope
+MAX_BIAS = 0.01  # rad; the rest is the ground's slope
 MAX_SLOPE = 0.35  # rad: a trunk that leans more has fallen, whatever the ground
 AVERAGING = 0.2  # s of standing from which the bias counts
 
 
 class AttitudeFilter:
-    """Low-pass of the direction against gravity, carried on by the gyroscope where there is one.
+    """Low-pass of the direction against gravity, complementary to the gyroscope if there is one.
 
         up_dot = -omega x up + (up_measured - up) / T
 
-    A trunk that stands on its home posture is parallel to the ground: what is measured then, up to
-    MAX_BIAS, is taken for the sensor's bias, and left out from then on. The rest is the ground's
-    slope, which later follows the mean of a trunk that rocks about its parallel.
+    A trunk that stands in its home posture is parallel to the ground: the tilt measured then, up
+    to MAX_BIAS, is taken for the sensor's bias, and subtracted from then on. The rest is the
+    ground's slope, which later follows the mean tilt of the trunk.
 
     Args:
         time_constant: T, s, with a gyroscope; 0: no filter.
         alone: s, T without a gyroscope.
-        slope_time: s, with which the slope follows the trunk's tilt.
+        slope_time: s, time constant with which the slope follows the trunk's tilt.
 
     Attributes:
-        up: (3,) unit vector against gravity, root's axes.
-        bias: (2,) x and y of up that the sensor makes up.
+        up: (3,) unit vector against gravity, root axes.
+        bias: (2,) x and y of up due to the sensor's bias.
         slope: (2,) x and y of up where the trunk is parallel to the ground, up to MAX_SLOPE.
     """
 
@@ -41,7 +41,7 @@ class AttitudeFilter:
         self.reset()
 
     def reset(self) -> None:
-        """Forgets what came before: level, without bias."""
+        """Resets to horizontal, without bias."""
         self.up = self._measured = np.array([0.0, 0.0, 1.0])
         self.bias, self.slope = np.zeros(2), np.zeros(2)
         self._known, self._age = False, 0.0
@@ -54,13 +54,13 @@ class AttitudeFilter:
         angular_velocity: ArrayLike | None,
         parallel: bool = False,
     ) -> None:
-        """Goes on; what is None or not finite counts for nothing.
+        """Updates the filter; inputs that are None or not finite are ignored.
 
         Args:
             dt: s, since the last update.
             R_world_root: (3, 3) as measured.
             angular_velocity: (3,) rad/s as measured, root axes.
-            parallel: the robot stands on all feet, so that its slope is that of the ground.
+            parallel: the robot stands on all feet, so that its tilt is that of the ground.
         """
         omega = _finite(angular_velocity, (3,))
         R = _finite(R_world_root, (3, 3))
@@ -87,12 +87,19 @@ class AttitudeFilter:
             self.slope = _slope(self.slope + share * (self.up[:2] - self.slope))
 
     def normal(self, share: float) -> Array:
-        """The ground's normal (3,), root's axes, with a share of its slope."""
+        """The ground's normal.
+
+        Args:
+            share: fraction of the slope to include, 0 (vertical) to 1.
+
+        Returns:
+            (3,) unit vector, root axes.
+        """
         normal = self.up - np.append(share * self.slope, 0.0)
         return np.asarray(normal / np.linalg.norm(normal))
 
     def _average(self, dt: float, tilt: Array) -> None:
-        """Mean of what is measured while parallel; from AVERAGING s on it counts."""
+        """Averages the tilt measured while parallel; used from AVERAGING s on."""
         self._sum, self._time = self._sum + dt * tilt, self._time + dt
         if self._time < AVERAGING:
             return
@@ -104,7 +111,7 @@ class AttitudeFilter:
 
 
 def _slope(tilt: Array) -> Array:
-    """A slope (2,), no steeper than MAX_SLOPE."""
+    """Limits a slope (2,) to MAX_SLOPE."""
     return tilt * min(1.0, MAX_SLOPE / max(float(np.linalg.norm(tilt)), MAX_SLOPE))
 
 
@@ -116,13 +123,21 @@ def _finite(values: ArrayLike | None, shape: tuple[int, ...]) -> Array | None:
 
 
 def smooth_step(s: float) -> float:
-    """0 to 1 for s from 0 to 1, speed and acceleration 0 at both ends: s^3 (10 - 15 s + 6 s^2)."""
+    """0 to 1 with zero velocity and acceleration at both ends: s^3 (10 - 15 s + 6 s^2).
+
+    Args:
+        s: clipped to 0 to 1.
+    """
     s = min(max(s, 0.0), 1.0)
     return s * s * s * (10.0 + s * (6.0 * s - 15.0))
 
 
 def lift(s: ArrayLike) -> Array:
-    """0 up to 1 and back to 0, speed and acceleration 0 at both ends: (4 s (1 - s))^3."""
+    """0 up to 1 and back to 0, velocity and acceleration 0 at both ends: (4 s (1 - s))^3.
+
+    Args:
+        s: of any shape, clipped to 0 to 1.
+    """
     s = np.clip(s, 0.0, 1.0)
     return np.asarray((4.0 * s * (1.0 - s)) ** 3)
 
@@ -130,26 +145,38 @@ def lift(s: ArrayLike) -> Array:
 def swing_height(
     up: Array, x: float, y: float, ground: float, clearance: float
 ) -> float:
-    """Height z of a swing foot in the trunk's frame that gives it a height over the ground.
+    """Height z of a swing foot in the trunk's frame for a given height over the ground.
 
-    With u = up, (3,) against gravity in the trunk's axes, the height over the ground of a point p
-    of the trunk's frame is u . p - ground, all in m:
+    With u = up, the height over the ground of a point p of the trunk's frame is u . p - ground:
 
         z = (ground + clearance - u_x x - u_y y) / u_z
 
     For R = Rz Ry(pitch) Rx(roll), u = (-sin pitch, cos pitch sin roll, cos pitch cos roll), and
-    this is [Ding] eq. 19 (ground = -H_t), for all four legs: x and y are the foot's in the trunk's
-    frame, so that the signs of 0.5 L and 0.5 W are those of the hips.
+    this is [Ding] eq. 19 (ground = -H_t), for all four legs: x and y are the foot's in the
+    trunk's frame, so that the signs of 0.5 L and 0.5 W are those of the hips.
+
+    Args:
+        up: (3,) unit vector against gravity, trunk's axes.
+        x: m, of the foot in the trunk's frame.
+        y: m, of the foot in the trunk's frame.
+        ground: m, u . p of the points on the ground.
+        clearance: m, of the foot over the ground.
+
+    Returns:
+        m, in the trunk's frame.
     """
     return float((ground + clearance - up[0] * x - up[1] * y) / up[2])
 
 
 def level_up(up: Array, most: float) -> Array:
-    """Bounds the tilt of a direction.
+    """Limits the tilt of a direction.
 
     Args:
         up: (3,) unit vector against gravity.
         most: rad, its largest angle to z.
+
+    Returns:
+        (3,) unit vector.
     """
     aside = float(np.hypot(up[0], up[1]))
     if up[2] > 0.0 and aside <= np.sin(most):

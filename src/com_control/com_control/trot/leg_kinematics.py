@@ -1,13 +1,13 @@
 """Inverse kinematics of a leg: hip abduction (HAA), hip flexion (HFE), knee (KFE); compiled.
 
 The foot is the centre of its ball, in the frame of the root link. Damped Newton steps
-(Levenberg-Marquardt) from joint angles near by bring it to its target p,
+(Levenberg-Marquardt) from a nearby posture move it to its target p,
 
     (J^T J + d tr(J^T J) / 3) dq = J^T (p - foot(q)),
 
-however a URDF places the joints, or to the nearest point where p is out of reach. A leg without
-abduction keeps to its plane: its first joint is one of ours that stays at 0, targets and speeds are
-projected onto the plane.
+for any placement of the joints in the URDF, or to the nearest point where p is out of reach. A
+leg without abduction stays in its plane: a fictitious first joint stays at 0, targets and
+velocities are projected onto the plane.
 """
 
 from dataclasses import dataclass
@@ -53,7 +53,16 @@ class Chain(NamedTuple):
 
 @njit
 def find_ball(chain: Chain, q: Array, J: Array) -> Vector:
-    """Centre of the ball, m, at q (3,) rad; sets J (3, 3), its derivatives, m/rad."""
+    """Centre of the ball and its Jacobian.
+
+    Args:
+        chain: the leg.
+        q: (3,) rad.
+        J: (3, 3) m/rad, set.
+
+    Returns:
+        The centre, m, root frame.
+    """
     v = (0.0, 0.0, 0.0)
     for j in range(2, -1, -1):
         axis, c, s = row(chain.axes, j), cos(q[j]), sin(q[j])
@@ -79,7 +88,7 @@ def set_ball(chain: Chain, q: Array, p: Array, J: Array) -> None:
 
 @compiled()
 def set_speeds(chain: Chain, q: Array, v: Array, speeds: Array) -> None:
-    """Sets the joint speeds that move the ball with a velocity.
+    """Sets the joint velocities for a velocity of the ball.
 
     Args:
         chain: the leg.
@@ -98,16 +107,16 @@ def set_speeds(chain: Chain, q: Array, v: Array, speeds: Array) -> None:
 
 @compiled()
 def descend(chain: Chain, p: Array, tolerance: float, q: Array) -> float:
-    """Moves the joints until the ball is in a place, or as near as it comes.
+    """Moves the joints until the ball is at a target, or as near as it can be.
 
     Args:
         chain: the leg.
-        p: (3,) m, the place.
+        p: (3,) m, the target.
         tolerance: m.
-        q: (3,) rad, first guess; overwritten.
+        q: (3,) rad, initial guess; overwritten.
 
     Returns:
-        How near it is, m.
+        The remaining distance, m.
     """
     J, J_new, step = np.empty((3, 3)), np.empty((3, 3)), np.empty(3)
     target, damping = vector(p), 1e-12
@@ -132,12 +141,13 @@ def descend(chain: Chain, p: Array, tolerance: float, q: Array) -> float:
 
 @dataclass(frozen=True, eq=False)
 class LegSolution(FrozenArrays):
-    """Joint angles for a foot.
+    """Joint angles for a foot position.
 
     Attributes:
         q: (n,) rad. Out of reach: those of the nearest point that was found, or NaN.
         reached: the foot is at its target.
-        reason: why it is not reached, or which limit forbids it; "" when all is well.
+        within_limits: all joints are within their limits.
+        reason: why it is not reached, or which limit forbids it; "" when neither.
     """
 
     q: Array
@@ -147,7 +157,25 @@ class LegSolution(FrozenArrays):
 
 
 class LegKinematics:
-    """Kinematics of one leg of n = 3 or 2 revolute joints, else GeometryError; nominal (n,) rad."""
+    """Kinematics of one leg of n = 3 or 2 revolute joints.
+
+    Args:
+        model: the robot.
+        leg: with its joints and its ball.
+        nominal: (n,) rad, posture from which solutions are searched by default.
+
+    Attributes:
+        leg: as given.
+        normal: (3,) unit normal of the plane of a leg without abduction, else zeros.
+        joint_names: n names.
+        lower: (n,) rad, limits.
+        upper: (n,) rad.
+        nominal: as given.
+        length: m, of the stretched leg.
+
+    Raises:
+        GeometryError: a joint is not revolute, or two joints do not turn in one plane.
+    """
 
     def __init__(self, model: RobotModel, leg: Leg, nominal: ArrayLike) -> None:
         self.leg, self._chain = leg, _make_chain(model, leg)
@@ -164,11 +192,25 @@ class LegKinematics:
         self._descend = entry_point(descend, self._chain, three, 0.0, three)
 
     def position(self, q: ArrayLike) -> Array:
-        """Centre of the ball (3,), m, at joint angles (n,), rad."""
+        """Centre of the ball.
+
+        Args:
+            q: (n,) rad.
+
+        Returns:
+            (3,) m, root frame.
+        """
         return self._ball(q)[0]
 
     def jacobian(self, q: ArrayLike) -> Array:
-        """Derivative of position by the joint angles, (3, n), m/rad."""
+        """Derivative of position by the joint angles.
+
+        Args:
+            q: (n,) rad.
+
+        Returns:
+            (3, n) m/rad.
+        """
         return self._ball(q)[1][:, -self._n :]
 
     def _ball(self, q: ArrayLike) -> tuple[Array, Array]:
@@ -181,9 +223,14 @@ class LegKinematics:
         return np.append(np.zeros(JOINTS - self._n), as_array(name, q, (self._n,)))
 
     def solve(self, p: ArrayLike, near: ArrayLike | None = None) -> LegSolution:
-        """Finds joint angles that bring the foot to p (3,) m, finite, in the root's frame.
+        """Finds joint angles for a foot position.
 
-        Of several solutions the one that is reached from near (n,) rad, by default nominal.
+        Args:
+            p: (3,) m, finite, root frame.
+            near: (n,) rad, initial guess, which selects one of several solutions; None: nominal.
+
+        Returns:
+            The solution, or that of the nearest point with the reason.
         """
         target = np.array(as_array("p", p, (3,)))
         aside = float(self.normal @ (target - self._chain.origin))
@@ -199,7 +246,7 @@ class LegKinematics:
         return LegSolution(q, reached, not limit, reason or limit)
 
     def velocity(self, q: ArrayLike, foot_velocity: ArrayLike) -> Array:
-        """Joint speeds that move the foot.
+        """Joint velocities for a velocity of the foot.
 
         Args:
             q: (n,) rad, of the leg's joints.
@@ -215,7 +262,7 @@ class LegKinematics:
         return speeds[-self._n :]
 
     def _out_of_reach(self, p: Array, q: Array, error: float) -> str:
-        """Why p is not reached; for axes of flexion and knee that are parallel with the reach."""
+        """Why p is not reached; for parallel axes of flexion and knee with the reach."""
         (haa, hfe, knee), (hip, thigh, shank) = self._chain.axes, self._chain.links
         if np.linalg.norm(np.cross(hfe, knee)) <= _PARALLEL:
             l1, l2 = (np.linalg.norm(np.cross(hfe, link)) for link in (thigh, shank))

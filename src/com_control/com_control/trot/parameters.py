@@ -12,19 +12,19 @@ from com_model.robot_config import TrotSizes
 # default height as a fraction of the nominal one, so that the legs reach
 STANDING = 0.93
 FREQUENCY = 1.0  # 1/s, default without CoM feedback
-# With it footholds must come soon: half a period over sqrt(height / g). Legs that give way need
+# With it footholds must come soon: half a period over sqrt(height / g). Compliant legs need
 # it shorter than stiff ones: ANYmal's fall aside, slowly, at 0.92.
 FEEDBACK_PACE = 0.775
-# soft legs that right the trunk in a jerk throw it aside
+# compliant legs that straighten the trunk abruptly throw it aside
 BLEND, FEEDBACK_BLEND = 0.2, 0.6
 
 
 @dataclass(frozen=True)
 class GaitParameters:
-    """Parameters of a trot; what is 0 is the configuration's, else derived from the robot.
+    """Parameters of a trot; a value of 0 is the configuration's, else derived from the robot.
 
-    Without CoM feedback it is the lower swing foot, touching down early, that rights a trunk whose
-    CoM is off: swing_compensation ([Ding] eq. 19) takes that away.
+    Without CoM feedback the lower swing foot, touching down early, corrects the tilt of a trunk
+    whose CoM is off: swing_compensation ([Ding] eq. 19) removes that effect.
     """
 
     frequency: float = parameter(
@@ -125,12 +125,15 @@ class GaitParameters:
     def derived(
         self, height: float, sizes: TrotSizes, feedback: bool = False
     ) -> "GaitParameters":
-        """Fill in what is 0 by the robot's sizes.
+        """Replaces values of 0 by those of the configuration, or derived from the robot's size.
 
         Args:
             height: m, of the hips in the nominal posture.
             sizes: of the configuration.
             feedback: the gait uses an estimate of the CoM.
+
+        Returns:
+            Parameters without values of 0 that have a default.
         """
         height = self.height or sizes.body_height or STANDING * height
         capture = self.capture_time or sqrt(height / GRAVITY)

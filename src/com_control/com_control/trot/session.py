@@ -1,4 +1,4 @@
-"""From where a robot stands into the trot and back, and what ends it."""
+"""Session of a trotting robot: approaches the standing posture, trots, stops on faults."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -12,7 +12,14 @@ from com_model.joint_path import quintic
 
 
 class TrotPhase(IntEnum):
-    """What a session does; the numbers are those of com_msgs/GaitPhase."""
+    """State of a session; values of com_msgs/GaitPhase.
+
+    Attributes:
+        UNKNOWN: the joints' positions are not known yet.
+        APPROACHING: moving to the standing posture.
+        STANDING: on all feet.
+        TROTTING: by the gait.
+    """
 
     UNKNOWN = 0
     APPROACHING = 1
@@ -22,7 +29,14 @@ class TrotPhase(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class Command:
-    """Joint targets (n,) and where they come from; gait is None unless it trots."""
+    """Joint targets of one time.
+
+    Attributes:
+        state: of the session.
+        position: (n,) rad.
+        velocity: (n,) rad/s.
+        gait: target of the gait; None unless it trots.
+    """
 
     state: TrotPhase
     position: Array
@@ -31,16 +45,26 @@ class Command:
 
     @property
     def stance(self) -> Flags:
-        """Which legs carry, (4,)."""
+        """(4,) legs in stance."""
         return np.ones(4, dtype=bool) if self.gait is None else self.gait.stance
 
 
 class GaitSession:
-    """Approaches the standing posture, stands, trots when asked to, and goes back.
+    """Approaches the standing posture, stands, trots on request, and returns.
 
-    A way between postures takes approach_time, s; targets are ahead of the measured joints by
-    horizon, s. The guard checks all commands: when it stops, the swing ends, and the robot stays as
-    it then is, on all feet, until start() is called.
+    The guard checks all commands: when it stops, the swing ends, and the robot keeps that
+    posture, on all feet, until start() is called.
+
+    Args:
+        gait: of the robot.
+        approach_time: s, for a motion between postures.
+        horizon: s, from a measurement to the time its targets are due.
+        guard: limits of commands and following errors.
+
+    Attributes:
+        gait: as given.
+        guard: checks all commands.
+        trot: whether to trot when possible.
     """
 
     def __init__(
@@ -64,30 +88,37 @@ class GaitSession:
 
     @property
     def reason(self) -> str:
-        """Why it has stopped, or does not trot yet; "" when all is well."""
+        """Why it has stopped, or does not trot yet; "" when neither."""
         return self._stop_reason or (self._waits_for and f"waits: {self._waits_for}")
 
     @property
     def started(self) -> bool:
-        """Whether it has received where the robot stands."""
+        """Whether the robot's posture has been received."""
         return self._last is not None
 
     def stop(self, reason: str) -> None:
-        """Goes to the standing posture, all feet down, at the next step."""
+        """Returns to the standing posture, all feet down, from the next step on.
+
+        Args:
+            reason: for the state.
+        """
         self.trot, self._stop_reason = False, reason
 
     def start(self) -> None:
-        """Trots as soon as it stands; after a stop of the guard, from where the joints are."""
+        """Trots as soon as the robot stands; after a stop of the guard, from where it is."""
         self.trot, self._stop_reason, self._waits_for = True, "", ""
         if self.guard.reason:
             self.guard.restart()
             self._last = self._from = self._landing = None
 
     def check(self, problem: str) -> None:
-        """Takes in what speaks against trotting at the next step; "" when nothing does.
+        """Sets the present obstacle to trotting.
 
         A robot that trots stops, until start() is called; one that does not trot yet waits until
         there is no problem any more.
+
+        Args:
+            problem: why it must not trot; "" for none.
         """
         trots = self._last is not None and self._last.state is TrotPhase.TROTTING
         if problem and self.trot and trots:
@@ -95,7 +126,11 @@ class GaitSession:
         self._waits_for = problem
 
     def restart_clock(self, jump: float) -> None:
-        """The times that follow are those of another clock; see CommandGuard.change_clock."""
+        """Continues with times of another clock; see CommandGuard.change_clock.
+
+        Args:
+            jump: s, by which the clock has jumped; 0: it has started.
+        """
         self.guard.change_clock(jump)
         self._restarted = self._last is not None
 
@@ -107,12 +142,12 @@ class GaitSession:
         Args:
             time: s, of the measurement.
             measured: (n,) rad, positions of the joints.
-            feedback: what is known of attitude and CoM.
+            feedback: attitude and CoM.
 
         Returns:
-            None as long as it is not known where the robot stands.
+            The targets; None as long as the robot's posture is unknown.
         """
-        if self._restarted:  # what was to come is as far ahead as it was
+        if self._restarted:  # later times stay as far ahead as they were
             jump, self._restarted = time - self._time, False
             self._since, self._trot_since = self._since + jump, self._trot_since + jump
             self._time = time
@@ -134,10 +169,16 @@ class GaitSession:
         return self._last
 
     def rest(self, time: float, count: int) -> list[tuple[float, Command]]:
-        """The way to the standing posture from a time on, after stop(): (time, command) pairs.
+        """The motion to the standing posture, after stop(), to be sent in advance.
 
-        What can be sent ahead when the robot can no longer be watched: `count` points, evenly in
-        time, the last one at rest.
+        For a robot that can no longer be observed.
+
+        Args:
+            time: s, when it begins.
+            count: number of points, evenly in time, the last one at rest.
+
+        Returns:
+            Pairs of time, s, and command; empty if the robot's posture is unknown.
         """
         if self._last is None:
             return []
@@ -182,7 +223,7 @@ class GaitSession:
         return Command(TrotPhase.TROTTING, target.position, target.velocity, target)
 
     def _land(self, due: float, feedback: TrotFeedback) -> Command:
-        """The guard has stopped: ends the swing, and stays as it then is."""
+        """Ends the swing after the guard has stopped, and keeps the posture."""
         assert self._last is not None  # noqa: S101 - it has sent a command
         self._from = None
         if self._last.state is not TrotPhase.TROTTING:
@@ -196,7 +237,7 @@ class GaitSession:
         return self._still(target.position)
 
     def _guarded(self, due: float, command: Command) -> Command:
-        """The command as it may be sent; on the spot where that is not what it says."""
+        """The command, limited by the guard; at rest if the guard has stopped."""
         position, velocity = self.guard.limit(
             np.array([due]), command.position[None], command.velocity[None]
         )
@@ -206,7 +247,7 @@ class GaitSession:
         return Command(command.state, position[0], velocity[0], command.gait)
 
     def _approach(self, time: float) -> Command:
-        """On the way to the standing posture."""
+        """Command on the way to the standing posture."""
         assert self._from is not None  # noqa: S101 - only called so
         fraction = max((time - self._since) / self._approach_time, 0.0)
         if fraction >= 1.0 - 1e-9:

@@ -1,15 +1,17 @@
 """A trot: joint targets of a quadruped over time, from the trunk's attitude and centre of mass.
 
-Legs in diagonal pairs swing in turn. In the trunk's frame (root link's axes, origin in the mean of
-the four hips) a foot on the ground stands at
+Legs in diagonal pairs swing in turn. In the trunk's frame (root link's axes, origin in the mean
+of the four hips) a foot on the ground stands at
 
     p_i = home_i + shift + placement_i,   z = -height
 
-and reaches that place, from where it came down, within a fraction of the half period; a swing foot
-goes to the same place on a smooth path whose height over the ground is kept when the trunk tilts.
-`shift` puts the crossing of the diagonals below the robot's centre of mass, on a slope too, whose
-tilt against gravity is the trunk's mean one; `placement` puts a foot that lands below the capture
-point, where a trunk that tilts against the ground comes to rest:
+and reaches that position, from where it touched down, within a fraction of the half period; a
+swing foot moves to the same position on a smooth path whose height over the ground is kept when
+the trunk tilts.
+
+`shift` puts the crossing of the diagonals below the robot's centre of mass, also on a slope,
+whose tilt against gravity is the trunk's mean one; `placement` puts a foot that lands below the
+capture point, where a trunk that tilts against the ground comes to rest:
 
     placement = height ((pitch, -roll) + t_c (w_y, -w_x))
 
@@ -47,7 +49,7 @@ def shift_law(
     kinematics: Sequence[LegKinematics],
     home: Array,
 ) -> tuple[Array, Array]:
-    """Shift s = G c + k of the feet that puts the middle of the four below the robot's CoM.
+    """Shift s = G c + k of the feet that puts their mean below the robot's CoM.
 
     With the trunk's CoM c, its mass m and the legs' m_l, whose CoM is c_l + K s:
 
@@ -88,18 +90,18 @@ PLACED = 0.9  # of a swing, up to which its foothold may change
 RATE_TIME = 0.02  # s, of the angular velocity's low-pass
 VELOCITY_RATE = 5.0  # times 1 / ramp_time: the velocity is then 4 % from its aim
 STRIDE = 0.3  # of the height, by which a foot may be before or behind the middle of its stance
-# s between steps; after a longer gap filters go on as if it had been as long
+# s between steps; after a longer gap filters continue as if it had been this long
 MAX_GAP = 0.05
 
 
 class TrotFeedback(NamedTuple):
-    """What is measured of the trunk; None: not known.
+    """Measurements of the trunk; None: unknown.
 
     Attributes:
-        R_world_root: (3, 3), attitude; None or not finite: the last one counts.
-        com_offset: (2,) or (3,) m, its CoM from the mean of the hips, root's axes; None or
-            not finite: the feet are shifted no further.
-        angular_velocity: (3,) rad/s, root's axes.
+        R_world_root: (3, 3), attitude; None or not finite: the last one is used.
+        com_offset: (2,) or (3,) m, its CoM from the mean of the hips, root axes; None or not
+            finite: the shift of the feet keeps its target.
+        angular_velocity: (3,) rad/s, root axes.
     """
 
     R_world_root: ArrayLike | None = None
@@ -112,15 +114,15 @@ NO_FEEDBACK = TrotFeedback()
 
 @dataclass(frozen=True, eq=False)
 class GaitTarget(FrozenArrays):
-    """What the joints are to do at a time; legs in the order of com_model.legs.
+    """Joint targets at a time; legs in the order of com_model.legs.
 
     Attributes:
         position: (n,) rad, always finite; joints of no leg stay at the nominal posture.
         velocity: (n,) rad/s.
-        stance: (4,) which legs carry.
+        stance: (4,) legs in stance.
         phase: 0 to 1 from the first lift-off on; NaN while standing.
         clearance: (4,) m, planned height of the feet over the ground.
-        com_shift: (2,) m, by which the feet are shifted for the centre of mass.
+        com_shift: (2,) m, shift of the feet for the centre of mass.
         saturated: the shift or the placement is at its bound.
         problems: what could not be done, one sentence each.
     """
@@ -136,11 +138,30 @@ class GaitTarget(FrozenArrays):
 
 
 class TrotGait:
-    """The gait; call step() with ascending times.
+    """Generator of the trot; call step() with ascending times.
 
-    Legs without abduction step forwards and backwards only. Raises ConfigError where the robot is
-    no quadruped with legs of three joints, or these two, GeometryError where one does not turn,
-    GaitError where it cannot stand as it is to.
+    Legs without abduction step forwards and backwards only.
+
+    Args:
+        model: the robot.
+        config: its configuration, with four feet that have side and end.
+        parameters: of the gait; the defaults by default.
+        feedback: an estimate of the CoM will be given to step().
+
+    Attributes:
+        model: as given.
+        legs: the four legs.
+        kinematics: of the legs.
+        parameters: without values of 0.
+        center: (3,) m, mean of the hips, root frame.
+        hip_distance: m, between diagonal hips.
+        home: (4, 3) m, balls of the unshifted feet, from `center`.
+        posture: (n,) rad, standing posture of the gait.
+
+    Raises:
+        ConfigError: the robot is no quadruped with legs of two or three joints.
+        GeometryError: a leg's joint is not revolute.
+        GaitError: it cannot stand at the required height.
     """
 
     def __init__(
@@ -189,7 +210,7 @@ class TrotGait:
             )
 
     def reset(self) -> None:
-        """Forgets what came before: the next step may be at any time."""
+        """Forgets everything: the next step may be at any time."""
         self._time = -np.inf
         self._lift_off_at = np.inf  # time of the first one, once it has come
         self._waited = False
@@ -199,7 +220,7 @@ class TrotGait:
         self._lift_off = self.home.copy()
         self._landing = np.zeros(
             (4, 3)
-        )  # where a foot came down, from where it is to stand
+        )  # where a foot touched down, relative to where it should stand
         self._swinging = np.zeros(4, dtype=bool)
         self._shift, self._wanted, self._shift_speed = (
             np.zeros(2),
@@ -214,10 +235,14 @@ class TrotGait:
         self._qd = np.zeros(len(self._q))
 
     def set_velocity(self, velocity: ArrayLike) -> None:
-        """Trots with another velocity from now on, which it takes up within ramp_time.
+        """Sets the velocity of the trot, which is reached within ramp_time.
 
-        (3,) m/s forwards, m/s and rad/s to the left; reduced to what the legs reach. Raises
-        GaitError where it is not finite.
+        Args:
+            velocity: (3,) m/s forwards, m/s and rad/s to the left; reduced to what the legs can
+                reach.
+
+        Raises:
+            GaitError: it is not finite.
         """
         wanted = np.asarray(velocity, dtype=float)
         if wanted.shape != (3,) or not np.isfinite(wanted).all():
@@ -232,11 +257,14 @@ class TrotGait:
         self._wanted_velocity = wanted * (most / max(stride, most))
 
     def step(self, time: float, feedback: TrotFeedback = NO_FEEDBACK) -> GaitTarget:
-        """Goes on to a time; up to start_delay the robot stands.
+        """Advances to a time; up to start_delay the robot stands.
 
         Args:
             time: s, ascending.
-            feedback: what is known of attitude and CoM.
+            feedback: attitude and CoM.
+
+        Returns:
+            The joint targets.
 
         Raises:
             GaitError: the time is before that of the last step.
@@ -272,7 +300,7 @@ class TrotGait:
 
     # --- feedback ----------------------------------------------------------------------------
     def _move_shift(self, dt: float, com_offset: ArrayLike | None) -> bool:
-        """Moves the feet's shift towards what the CoM asks for, within rate and bound."""
+        """Moves the feet's shift towards its target, within rate and bound; True: at the bound."""
         p = self.parameters
         saturated = False
         if com_offset is not None:
@@ -296,9 +324,9 @@ class TrotGait:
     def _placement(
         self, dt: float, feedback: bool, angular_velocity: ArrayLike | None
     ) -> tuple[Array, bool]:
-        """Placement (2,), m, of a foot that lands now; True when at its bound.
+        """Placement (2,), m, of a foot that lands now; and True when it is at its bound.
 
-        None where half a period is longer than the capture time: it would come too late.
+        0 where half a period is longer than the capture time: it would come too late.
         """
         p = self.parameters
         step = dt / p.ramp_time if p.ramp_time else 1.0
@@ -319,7 +347,7 @@ class TrotGait:
 
     # --- feet --------------------------------------------------------------------------------
     def _may_start(self, time: float, feedback: bool) -> bool:
-        """Whether the first feet may be lifted: when the feet are shifted, or it takes too long."""
+        """Whether the first feet may be lifted: the feet are shifted, or max_wait is over."""
         p = self.parameters
         if time < p.start_delay:
             return False
@@ -333,7 +361,7 @@ class TrotGait:
     def _plan(self, time: float, dt: float, place: Array) -> tuple[Array, Flags, Array]:
         """Targets of the feet (4, 3) from the centre, stance (4,) and clearance (4,).
 
-        Feet that swing go to the placement (2,) m.
+        Feet in swing move to the placement (2,) m.
         """
         p = self.parameters
         inside, moving = self._step_times(time)
@@ -397,7 +425,7 @@ class TrotGait:
         return self._time + max(self._swing_time - since % (0.5 * self._period), 0.0)
 
     def _velocities(self, time: float, dt: float) -> Array:
-        """Speed (4, 3), m/s, of the trunk over the ground at each foot, taken up gradually."""
+        """Velocity (4, 3), m/s, of the trunk over the ground at each foot, changed gradually."""
         p = self.parameters
         if time >= self._lift_off_at:
             rate = VELOCITY_RATE / max(p.ramp_time, 1e-6)
@@ -407,13 +435,13 @@ class TrotGait:
         return self._foot_velocities(self._velocity)
 
     def _foot_velocities(self, velocity: Array) -> Array:
-        """The same (4, 3) for a velocity (3,)."""
+        """Velocities (4, 3) m/s at the feet for a velocity (3,) of the trunk."""
         x, y, turn = velocity
         forwards, left = x - turn * self.home[:, 1], y + turn * self.home[:, 0]
         return np.column_stack((forwards, left, np.zeros(4)))
 
     def _raise(self, feet: Array, swing: Flags, clearance: Array) -> None:
-        """Gives the swing feet their height over the ground."""
+        """Sets z of the swing feet for their height over the ground."""
         if not swing.any():
             return
         up = np.array([0.0, 0.0, 1.0])
@@ -438,9 +466,12 @@ class TrotGait:
 
     # --- joints ------------------------------------------------------------------------------
     def _solve(self, speed: Array) -> list[str]:
-        """Joint targets of the feet; out of reach, those of the nearest point.
+        """Solves the joint targets of the feet; out of reach, those of the nearest point.
 
-        A leg that would leave its joints' limits holds its last targets.
+        A leg that would leave its joints' limits keeps its last targets.
+
+        Returns:
+            Problems in words.
         """
         problems = []
         q, qd = self._q.copy(), np.zeros(len(self._q))

@@ -1,15 +1,15 @@
-"""The ankles' servos, measured: a standing robot lets its CoM go round a circle of 1 cm, slowly.
+"""Identifies the stiffness of the ankles' servos: the CoM of a standing robot circles slowly.
 
-Both feet stay loaded. A servo of stiffness K whose joint lags its target by d = q_d - q gives the
-moment that the ground's force and moment F, M on the sole (at r from a point of the joint's axis a)
-ask for, so that along the sway
+The circle has a radius of 1 cm, and both feet stay loaded. A servo of stiffness K whose joint
+lags its target by d = q_d - q yields the moment that the ground's force and moment F, M on the
+sole (at r from a point of the joint's axis a) require, so that along the sway
 
   d = tau / K + T q' + c_foot + noise,   tau = -a . (M + r x F)
 
-by least squares of all samples of both feet, for the sole's x and y axes each. T takes damping and
-delays, which are a quarter of a turn away from the moment (q' is measured: with that of the target
-T^2 q'' would count as moment). kappa = K / (m g h). What is left is correlated
-in time: its variance counts (1 + r_1) / (1 - r_1) times, r_1 from one sample to the next.
+by least squares of all samples of both feet, for the sole's x and y axes each. T represents
+damping and delays, which are 90 degrees out of phase with the moment (q' is measured: with that
+of the target T^2 q'' would count as moment). kappa = K / (m g h). The residuals are correlated
+in time: their variance counts (1 + r_1) / (1 - r_1) times, r_1 from one sample to the next.
 """
 
 from collections.abc import Sequence
@@ -36,14 +36,17 @@ LEAST_SAMPLES = 100
 
 
 def plan_sway(walker: Walker, q: Array) -> Walk:
-    """The sway from where a robot stands, at a walk's height.
+    """Plans the sway from the robot's present stance, at a walk's CoM height.
 
     Args:
         walker: plans walks of the robot.
         q: (n,) rad or m, joint positions.
 
+    Returns:
+        A walk without steps, which the stabiliser does not change.
+
     Raises:
-        PlanError: The feet are not on one plane, or the legs do not reach.
+        PlanError: the feet are not on one plane, or the legs do not reach.
     """
     stance, span = find_stance(walker.biped, q), 0.5 * TURN_TIME * TURNS
     timing = make_plan(WalkRequest(steps=0), walker.biped, stance).timing
@@ -59,12 +62,12 @@ def plan_sway(walker: Walker, q: Array) -> Walk:
 
 @dataclass(frozen=True)
 class AnkleFit:
-    """What the sway shows of the servos that turn the soles about an axis.
+    """Stiffness of the servos that rotate the soles about one axis.
 
     Attributes:
-        joints: of the left and right leg.
+        joints: names, of the left and right leg.
         stiffness: N m/rad.
-        std: its standard deviation.
+        std: N m/rad, its standard deviation.
         kappa: stiffness over m g h.
     """
 
@@ -83,15 +86,18 @@ class AnkleFit:
 def fit_ankles(
     biped: Biped, samples: Sequence[tuple[Reading, Array]], height: float
 ) -> tuple[AnkleFit, AnkleFit]:
-    """The stiffness about the soles' x and y axes.
+    """Fits the stiffness about the soles' x and y axes.
 
     Args:
         biped: the robot.
-        samples: Readings, and the joint targets (n,) of their times, rad or m.
+        samples: readings, and the joint targets (n,) of their times, rad or m.
         height: m, of the CoM over the soles, for kappa.
 
+    Returns:
+        The fits for x and y.
+
     Raises:
-        BipedError: An ankle has not two joints, too few readings have wrenches, or deflections
+        BipedError: an ankle has not two joints, too few readings have wrenches, or deflections
             do not follow from the moments: MOST_ERROR.
     """
     soles = SoleZmp(biped)
@@ -136,7 +142,18 @@ def fit_ankles(
 def _torque(
     biped: Biped, poses: tuple[Array, Array], joint: str, wrenches: Array, foot: int
 ) -> Array:
-    """Torque (N,) N m that a joint gives; poses of all bodies, wrenches (N, 6) on its sole."""
+    """Torque of a joint from the wrench on its sole.
+
+    Args:
+        biped: the robot.
+        poses: orientations (N, B, 3, 3) and origins (N, B, 3) m of all bodies.
+        joint: its name.
+        wrenches: (N, 6) N and N m of the ground on the sole, sole's frame.
+        foot: 0 left, 1 right.
+
+    Returns:
+        (N,) N m.
+    """
     bodies, (R, p) = biped.model.bodies, poses
     link = biped.model.link_index(biped.legs[foot].foot.frame)
     own, last = bodies.joint_names.index(joint), bodies.body_of_link[link]
@@ -150,7 +167,16 @@ def _torque(
 
 
 def _fit_slope(deflection: Array, torque: Array, speed: Array) -> tuple[float, float]:
-    """Deflection (N, 2) over torque (N, 2) of two feet, rad/(N m), and its sigma."""
+    """Slope of deflections over torques, with the speed as second regressor.
+
+    Args:
+        deflection: (N, 2) rad, of two feet.
+        torque: (N, 2) N m.
+        speed: (N, 2) rad/s.
+
+    Returns:
+        rad/(N m), and its standard deviation.
+    """
     away, tau, qd = (
         (x - x.mean(axis=0)).ravel(order="F") for x in (deflection, torque, speed)
     )

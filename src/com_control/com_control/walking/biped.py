@@ -1,14 +1,15 @@
 """A robot on two legs of six joints, or five: pelvis, legs, and the masses of its parts.
 
 All vectors are given in the pelvis' frame with every joint of the legs at 0 ("zero pose"): the
-joints then rotate what hangs on them about fixed lines, one after the other, from the foot upwards.
+joints then rotate the bodies after them about fixed lines, one after the other, from the foot
+upwards.
 
-Five joints do not give a sole any orientation. Such a leg has a sixth "joint" without a servo: the
-tilt of the sole against the ground, about its x, y or z axis, whichever leaves the leg the least
+Five joints cannot give a sole every orientation. Such a leg has a sixth "joint" without a servo:
+the tilt of the sole against the ground, about its x, y or z axis, whichever makes the leg least
 singular. It stays within MAX_FREE.
 
-A walk is planned in a frame on the ground in the middle between the soles, x in the middle of their
-directions, z along the soles' normals.
+A walk is planned in a frame on the ground in the middle between the soles, x in the middle of
+their directions, z along the soles' normals.
 """
 
 from collections.abc import Sequence
@@ -37,8 +38,9 @@ class BipedLeg(FrozenArrays):
 
     Attributes:
         side: "left" or "right".
+        foot: of the configuration.
         joints: (6,) indices of its joints in q, from the hip to the foot; or (5,).
-        joint_names: six; the last is what is free of a leg of five joints.
+        joint_names: six; the last one of a leg of five joints names the free tilt.
         axes: (6, 3) unit axes.
         points: (6, 3) m, origins of the joints.
         R_sole: (3, 3) orientation of the sole frame.
@@ -46,7 +48,7 @@ class BipedLeg(FrozenArrays):
         lower: (6,) rad, limits.
         upper: (6,) rad.
         nominal: (6,) rad, nominal posture.
-        masses: (6,) kg, of each body with all that hangs on it but the next.
+        masses: (6,) kg, of each body with all that is attached to it but the next.
         moments: (6, 3) kg m, their first moments about the pelvis' origin.
     """
 
@@ -66,16 +68,23 @@ class BipedLeg(FrozenArrays):
 
     @property
     def free(self) -> str:
-        """What of the sole's orientation no joint moves, as words; "" with six joints."""
+        """The tilt of the sole that no joint controls, in words; "" with six joints."""
         return self.joint_names[-1] if len(self.joints) < JOINTS else ""
 
     def limit_problem(self, q: Array) -> str:
-        """Which joint is out of its limits at angles (6,) rad; "" when none is."""
+        """Checks joint angles against the limits.
+
+        Args:
+            q: (6,) rad.
+
+        Returns:
+            The joint that is most beyond its limits, in words; "" when none is.
+        """
         return limit_problem(self.joint_names, q, self.lower, self.upper)
 
 
 def limit_problem(names: Sequence[str], q: Array, lower: Array, upper: Array) -> str:
-    """Which of some joints is out of its limits.
+    """Checks joint angles against limits.
 
     Args:
         names: of the k joints.
@@ -84,7 +93,7 @@ def limit_problem(names: Sequence[str], q: Array, lower: Array, upper: Array) ->
         upper: (k,) rad.
 
     Returns:
-        A sentence; "" when none is.
+        A sentence on the joint that is most beyond its limits; "" when none is.
     """
     over = np.maximum(lower - q, q - upper)
     j = int(np.argmax(over))
@@ -99,9 +108,10 @@ class Biped(FrozenArrays):
     """A robot on two legs.
 
     Attributes:
-        posture: (n,) rad or m, nominal; joints that are not of the legs stay there by
-            default.
+        model: the robot.
+        posture: (n,) rad or m, nominal; joints that are not of the legs stay there by default.
         pelvis: the body from which both legs start, an index of model.bodies.
+        legs: left and right.
         sizes: of its steps, where its configuration says.
     """
 
@@ -119,13 +129,16 @@ class Biped(FrozenArrays):
 
         Args:
             model: the robot.
-            config: Its configuration: one foot with side left, one with side right.
-            posture: (n,) rad or m; default: the configuration's.
+            config: its configuration: one foot with side left, one with side right.
+            posture: (n,) rad or m; None: the configuration's.
+
+        Returns:
+            The biped.
 
         Raises:
-            ConfigError: The configuration is of another robot, or a foot is missing or there
-                twice.
-            BipedError: A leg has not six revolute joints, or five, that move alone or with the
+            ConfigError: the configuration belongs to another robot, or a foot is missing or
+                there twice.
+            BipedError: a leg has not six revolute joints, or five, that move alone or with the
                 other leg's at the same place.
         """
         model = config.attach(model)
@@ -156,11 +169,18 @@ class Biped(FrozenArrays):
 
     @property
     def coupled(self) -> bool:
-        """Whether one drive moves the first joints of both legs, as NAO's."""
+        """Whether one drive moves the first joints of both legs, such as NAO's."""
         return bool(self.legs[0].joints[0] == self.legs[1].joints[0])
 
     def root_in_pelvis(self, q: ArrayLike | None = None) -> tuple[Array, Array]:
-        """Pose of the root link in the pelvis' frame, (3, 3) and (3,) m; q (n,) rad or m."""
+        """Pose of the root link in the pelvis' frame.
+
+        Args:
+            q: (n,) rad or m; None: the nominal posture.
+
+        Returns:
+            Orientation (3, 3) and origin (3,) m.
+        """
         q = self.posture if q is None else self.model.check_q(q)
         R, p = _in_pelvis(self.model.bodies, q, self.pelvis)
         return R[0], p[0]
@@ -169,7 +189,7 @@ class Biped(FrozenArrays):
 def meeting_point(points: Array, axes: Array) -> tuple[Array, float]:
     """Point nearest to lines, in the least squares' sense.
 
-    Along directions in which all lines agree it is that of the first point.
+    Along directions common to all lines it is that of the first point.
 
     Args:
         points: (k, 3) m, one of each line.
@@ -229,7 +249,16 @@ def _leg(
     q: Array,
     poses: list[tuple[Array, Array]],
 ) -> BipedLeg:
-    """A leg by its bodies; poses are those in the pelvis (B, 3, 3), (B, 3) of zero pose and q."""
+    """Makes a leg from its bodies.
+
+    Args:
+        model: the robot.
+        foot: of the configuration.
+        chain: bodies of the leg.
+        q: (n,) rad or m, nominal posture.
+        poses: of all bodies in the pelvis' frame, (B, 3, 3) and (B, 3) m, in the zero pose and
+            at q.
+    """
     bodies, link = model.bodies, model.link_index(foot.frame)
     joints = np.array(bodies.q_index[chain], dtype=np.int64)
     mass, (R, p) = bodies.mass, poses[0]
@@ -293,13 +322,13 @@ MAX_SOLE_STEP = 0.02  # m, by which one sole may be higher than the other
 
 @dataclass(frozen=True, eq=False)
 class Stance(FrozenArrays):
-    """A robot on both feet; arrays are read-only.
+    """A robot on both feet, in the walk's frame; arrays are read-only.
 
     Attributes:
-        feet: left and right foot in the walk's frame.
+        feet: left and right foot.
         R_walk_root: (3, 3) orientation of the root link.
         p_walk_root: (3,) m, its origin.
-        com: (3,) m, the CoM in the walk's frame.
+        com: (3,) m, centre of mass.
     """
 
     feet: tuple[Footstep, Footstep]
@@ -309,25 +338,31 @@ class Stance(FrozenArrays):
 
 
 def sole_poses(biped: Biped, q: ArrayLike) -> Array:
-    """Poses [R p] of the soles in the root link's frame, left and right, (2, 3, 4).
+    """Poses of the soles in the root link's frame.
 
     Args:
         biped: the robot.
         q: (n,) rad or m.
+
+    Returns:
+        [R p] (2, 3, 4), left and right.
     """
     poses = [link_pose(biped.model, q, leg.foot.frame) for leg in biped.legs]
     return np.array([np.column_stack(pose) for pose in poses])
 
 
 def find_stance(biped: Biped, q: ArrayLike) -> Stance:
-    """How a robot stands.
+    """Computes the stance of a robot on both feet.
 
     Args:
         biped: the robot.
         q: (n,) rad or m.
 
+    Returns:
+        The stance, in the frame of a walk that starts there.
+
     Raises:
-        PlanError: Its soles are not on one plane.
+        PlanError: its soles are not on one plane.
     """
     poses = sole_poses(biped, q)
     normal = poses[:, :, 2].sum(axis=0)
@@ -355,11 +390,14 @@ def find_stance(biped: Biped, q: ArrayLike) -> Stance:
 
 
 def sole_slip(biped: Biped, Q: Array) -> float:
-    """By how much the soles would move to each other along postures: m, or rad.
+    """Largest relative motion of the soles along a path of postures.
 
     Args:
         biped: the robot.
         Q: (N, n) rad or m.
+
+    Returns:
+        The larger one of displacement, m, and rotation, rad.
     """
     left, right = np.array([sole_poses(biped, q) for q in Q]).swapaxes(0, 1)
     away = right - np.concatenate((np.zeros((len(Q), 3, 3)), left[:, :, 3:]), axis=2)
@@ -371,7 +409,11 @@ def sole_slip(biped: Biped, Q: Array) -> float:
 
 
 def min_width(biped: Biped) -> float:
-    """Distance of the soles' frames at which the soles touch, feet side by side, m."""
+    """Distance of the soles' frames at which the soles touch, feet side by side, m.
+
+    Args:
+        biped: the robot.
+    """
     left, right = (leg.foot.corners for leg in biped.legs)
     inner = [
         -left[:, 1].min() if len(left) else 0.0,
@@ -381,7 +423,14 @@ def min_width(biped: Biped) -> float:
 
 
 def sole_center(biped: Biped) -> tuple[float, float]:
-    """Middle of the soles in their frames: m forwards, and m inwards to the other foot."""
+    """Middle of the soles in their frames.
+
+    Args:
+        biped: the robot.
+
+    Returns:
+        m forwards, and m inwards to the other foot; 0 without corners.
+    """
     if not all(len(leg.foot.corners) for leg in biped.legs):
         return 0.0, 0.0
     corners = [leg.foot.corners for leg in biped.legs]

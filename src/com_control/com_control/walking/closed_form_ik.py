@@ -1,7 +1,8 @@
 """Inverse kinematics of the CoM for legs of the usual build; see com_control.walking.com_ik.
 
-Three axes through the hip, each square to the next; knee and ankle pitch parallel; roll square to
-the pitch, both through the ankle; the ankle in the plane of the hip.
+The usual build: three axes through the hip, each perpendicular to the next; knee and ankle pitch
+parallel; roll perpendicular to the pitch, both through the ankle; the ankle in the plane of the
+hip.
 """
 
 from typing import Any
@@ -22,7 +23,11 @@ _MARGIN = 1e-3  # fraction of the way from the middle to the nearest point that 
 
 
 class ClosedFormSolver(Solver):
-    """Finds the pelvis by the closed map from pelvis to CoM."""
+    """Finds the pelvis with the closed-form map from pelvis to CoM.
+
+    Args:
+        biped: whose legs fit the closed form, see fits().
+    """
 
     solve_one, solve_path = (
         staticmethod(kernels.solve_one),
@@ -50,20 +55,27 @@ class ClosedFormSolver(Solver):
         self._solve = entry_point(kernels.solve_one, *point, robot, 0.0, np.empty(16))
 
     def restart(self, pelvis: Array | None) -> None:
-        """Forgets the last point; see Solver."""
+        """Forgets the last point; see Solver.
+
+        Args:
+            pelvis: (3,) m, where the next search starts; None: by the nominal posture.
+        """
         self.robot["known"] = self.robot["solved"] = 0
         self.robot["warm"] = pelvis is not None
         if pelvis is not None:
             self.robot["pelvis"][0, 0] = pelvis
 
     def search(self, com: Array, feet: Array, R: Array, tolerance: float) -> Found:
-        """Solves a point from scratch; see Solver.
+        """Solves a point without an initial guess; see Solver.
 
         Args:
             com: (3,) m, target in the world.
             feet: (2, 3, 4) poses of the soles in the world.
             R: (3, 3) orientation of the pelvis.
             tolerance: m, of the CoM.
+
+        Returns:
+            The solution, or the reason and the nearest CoM.
         """
         self.restart(None)
         values = np.empty(16)
@@ -77,7 +89,7 @@ class ClosedFormSolver(Solver):
         return Found(legs, pelvis, self._reason(legs, outcome) or reason, nearest)
 
     def place(self, pelvis: Array, feet: Array, R: Array) -> tuple[Array, Array, int]:
-        """The map that is inverted: CoM and legs with the pelvis at a place.
+        """The map from the pelvis' position to CoM and legs.
 
         Args:
             pelvis: (3,) m in the world.
@@ -91,7 +103,7 @@ class ClosedFormSolver(Solver):
         return com, q, self._place(pelvis, R, feet, self.robot, com, q)
 
     def _nearest(self, target: Array, feet: Array, R: Array) -> Array:
-        """The nearest CoM to the target that reach and limits allow; NaN where none is found."""
+        """The CoM nearest to the target within reach and limits; NaN where none is found."""
         newton = NewtonSolver(self._biped)
         newton.robot["upper_moment"] = self.robot["upper_moment"]
         pelvis = newton.find_nearest(target, feet, R)[:3]
@@ -99,7 +111,7 @@ class ClosedFormSolver(Solver):
         return com if outcome == 0 else np.full(3, np.nan)
 
     def _pulled_in(self, pelvis: Array, feet: Array, R: Array) -> Array:
-        """Brings a place that limits or reach forbid by a little back towards the middle."""
+        """Moves a pelvis position slightly outside limits or reach back towards the middle."""
         middle, inside, outside = self._middle(feet, R), 0.0, 1.0
         for _ in range(40):
             fraction = 0.5 * (inside + outside)
@@ -108,7 +120,7 @@ class ClosedFormSolver(Solver):
         return middle + (1.0 - _MARGIN) * inside * (pelvis - middle)
 
     def _middle(self, feet: Array, R: Array) -> Array:
-        """A place of the pelvis over the middle of the ankles, with the legs well bent."""
+        """Pelvis position over the middle of the ankles, with the legs well bent."""
         places = []
         for leg, foot in zip(self.robot["legs"][0], feet, strict=True):
             ankle = foot[:, :3] @ leg["ankle"] + foot[:, 3]
@@ -130,7 +142,11 @@ class ClosedFormSolver(Solver):
 
 
 def fits(leg: BipedLeg) -> bool:
-    """Whether the closed form solves a leg."""
+    """Whether the closed form can solve a leg.
+
+    Args:
+        leg: of the robot.
+    """
     w = leg.axes
     hip, hip_gap = meeting_point(leg.points[:3], w[:3])
     ankle, ankle_gap = meeting_point(leg.points[4:], w[4:])
@@ -144,7 +160,7 @@ def fits(leg: BipedLeg) -> bool:
 
 
 def _pack_leg(leg: BipedLeg, mass: float, out: Any) -> Array:
-    """Fills a record of pelvis_map.LEG; what the closed form calls the angles (6,) at zero, rad."""
+    """Fills a record of pelvis_map.LEG; returns the closed form's angles (6,) at zero, rad."""
     w1, w2, w3, w4, w5, w6 = leg.axes
     hip, knee = meeting_point(leg.points[:3], leg.axes[:3])[0], leg.points[3]
     ankle = meeting_point(leg.points[4:], leg.axes[4:])[0]
@@ -186,7 +202,7 @@ def _pack_leg(leg: BipedLeg, mass: float, out: Any) -> Array:
 
 
 def _axes_from(v: Array, n: Array) -> tuple[Array, float]:
-    """Axes (u, n, u x n) as rows, u along v perpendicular to n; and its length, m."""
+    """Axes (u, n, u x n) as rows, u along v perpendicular to n; and the length of that part, m."""
     across = v - n * (n @ v)
     length = float(np.linalg.norm(across))
     u = across / length
@@ -199,7 +215,10 @@ def _on(a: Array, b: Array, v: Array) -> Array:
 
 
 def _knee_side(leg: BipedLeg, zero: float, direction: float) -> float:
-    """Side to which the knee bends: the sign of beta is that of the angle from thigh to shank."""
+    """Side to which the knee bends, 1 or -1: the sign of beta.
+
+    Beta has the sign of the angle from thigh to shank.
+    """
     bend = zero + direction * leg.nominal[3]
     if abs(bend) < 1e-3:  # a straight leg in the nominal posture: the limits decide
         low, high = (zero + direction * value for value in (leg.lower[3], leg.upper[3]))

@@ -1,15 +1,14 @@
-"""Inverse kinematics of the centre of mass: leg angles that put CoM and feet where they are to be.
+"""Inverse kinematics of the centre of mass: leg angles for given CoM and feet.
 
-What is given: the CoM, the poses of both soles, the orientation of the pelvis, and every joint that
+Given are the CoM, the poses of both soles, the orientation of the pelvis, and every joint that
 is not of the legs. Unknown are the pelvis' position and the legs' joints. Two solvers find them:
-
-- ClosedFormSolver, for legs of the usual build: three unknowns, Newton's and Broyden's steps on the
-  map from pelvis to CoM, which needs no angles (docs/derivations.md). That is why it is fast:
-  general solvers iterate on 6 + n numbers
+- ClosedFormSolver, for legs of the usual build: three unknowns, Newton's and Broyden's steps on
+the map from pelvis to CoM, which needs no angles (docs/derivations.md). That is why it is fast:
+general solvers iterate on 6 + n numbers
 - NewtonSolver, for any legs: Newton's steps on pelvis and legs together
 
-Where one drive moves a joint of both legs, as NAO's hips, the pelvis' yaw is unknown, too: by the
-secant method it becomes the one with which both legs ask for the same angle.
+Where one drive moves a joint of both legs, as NAO's hips, the pelvis' yaw is unknown, too: the
+secant method finds the yaw at which both legs need the same angle.
 """
 
 from collections.abc import Callable
@@ -37,12 +36,12 @@ empty = np.empty
 
 
 class ComPoint(NamedTuple):
-    """Joint angles for a point.
+    """Solution of a point.
 
     Attributes:
         values: (16,) q, pelvis and error.
-        outcome: 0: all is well; else bits of pelvis_map: STALLED, and for the left leg
-            STRETCHED, LIMITED, for the right one the same times 16.
+        outcome: 0 on success; else bits of pelvis_map: STALLED, and for the left leg STRETCHED,
+            LIMITED, for the right one the same times 16.
     """
 
     values: Array
@@ -50,7 +49,7 @@ class ComPoint(NamedTuple):
 
     @property
     def q(self) -> Array:
-        """(12,) rad, of the left leg and the right. Of use only where outcome is 0."""
+        """(12,) rad, of the left leg and the right; valid only where outcome is 0."""
         return self.values[:12]
 
     @property
@@ -60,15 +59,19 @@ class ComPoint(NamedTuple):
 
     @property
     def error(self) -> float:
-        """m, distance of the CoM to its target; NewtonSolver: of the soles, too (m and rad)."""
+        """Distance of the CoM to its target, m; NewtonSolver: with the soles' errors."""
         return float(self.values[15])
 
 
 class ComPath(NamedTuple):
-    """Joint angles for N points: q (N, 12), pelvis (N, 3), errors, outcomes (N,); see ComPoint.
+    """Solutions of N points; see ComPoint.
 
     Attributes:
-        R_pelvis: (N, 3, 3) as asked for, but for the yaw that coupled hips give the pelvis.
+        q: (N, 12) rad, of the left legs and the right.
+        pelvis: (N, 3) m, origin of the pelvis' frame in the world.
+        errors: (N,) m.
+        outcomes: (N,).
+        R_pelvis: (N, 3, 3) as given, except for the yaw that coupled hips require.
     """
 
     q: Array
@@ -79,17 +82,17 @@ class ComPath(NamedTuple):
 
 
 class ComSolution(NamedTuple):
-    """Joint angles for a point, with what is known of it.
+    """Solution of a point for the whole robot.
 
     Attributes:
-        q: (n,) rad or m, all joints; NaN where feet and CoM are not reached.
-        pelvis: (3,) m, origin of the pelvis' frame in the world; NaN likewise.
-        R_world_root: (3, 3) orientation of the root link; NaN likewise.
-        p_world_root: (3,) m, its origin; NaN likewise.
-        reached: feet and CoM are where they are to be, within the legs' limits.
-        reason: why not; "" when all is well.
-        nearest: (3,) m, the nearest CoM that can be reached with these feet; the target
-            where it is reached, NaN where none is found.
+        q: (n,) rad or m, all joints; NaN if not reached.
+        pelvis: (3,) m, origin of the pelvis' frame in the world; NaN if not reached.
+        R_world_root: (3, 3) orientation of the root link; NaN if not reached.
+        p_world_root: (3,) m, its origin; NaN if not reached.
+        reached: feet and CoM are at their targets, within the legs' limits.
+        reason: why not; "" when they are.
+        nearest: (3,) m, the nearest CoM that can be reached with these feet; the target where it
+            is reached, NaN where none is found.
     """
 
     q: Array
@@ -104,7 +107,14 @@ class ComSolution(NamedTuple):
 class ComIk:
     """Solver for a robot on two legs.
 
-    Calls work in memory of their own object: use one object per thread.
+    Calls use the memory of their object: use one object per thread.
+
+    Args:
+        biped: the robot.
+
+    Attributes:
+        biped: as given.
+        closed: the closed form solves both legs.
     """
 
     def __init__(self, biped: Biped) -> None:
@@ -127,7 +137,11 @@ class ComIk:
         )
 
     def set_upper_body(self, q: ArrayLike) -> None:
-        """Moves the joints that are not of the legs to where q (n,), rad or m, has them."""
+        """Sets the joints that are not of the legs.
+
+        Args:
+            q: (n,) rad or m; the legs' joints in it are ignored.
+        """
         checked = type(q) is np.ndarray and q.shape == self._q.shape
         self._q[:] = q if checked else self.biped.model.check_q(q)
         self._solver.set_upper_body(self._q)
@@ -136,7 +150,7 @@ class ComIk:
         """Forgets the last point.
 
         Args:
-            pelvis: (3,) m, where the next search starts; default: by the nominal posture.
+            pelvis: (3,) m, where the next search starts; None: by the nominal posture.
         """
         self._solver.restart(
             None if pelvis is None else as_array("pelvis", pelvis, (3,))
@@ -149,13 +163,16 @@ class ComIk:
         R_pelvis: Array = UPRIGHT,
         tolerance: float = TOLERANCE,
     ) -> ComPoint:
-        """Solves a point next to the last one; a microsecond or so, hence no checks of arguments.
+        """Solves a point next to the last one; takes about a microsecond, hence without checks.
 
         Args:
             com: (3,) m, target in the world, float64.
             feet: (2, 3, 4) poses [R p] of the soles in the world, left and right, float64.
             R_pelvis: (3, 3) orientation of the pelvis in the world, float64.
-            tolerance: m, distance of the CoM to its target that is good enough.
+            tolerance: m, largest distance of the CoM to its target.
+
+        Returns:
+            The solution, valid where its outcome is 0.
         """
         if self._coupled:
             path = self.solve_path(com[None], feet[None], R_pelvis[None], tolerance)
@@ -172,14 +189,17 @@ class ComIk:
         R_pelvis: ArrayLike | None = None,
         tolerance: float = TOLERANCE,
     ) -> ComSolution:
-        """Solves a point from scratch and explains what cannot be done.
+        """Solves a point without an initial guess, and explains what is not possible.
 
         Args:
             com: (3,) m, in the world.
             feet: (2, 3, 4) poses [R p] of the soles in the world, left and right.
-            R_pelvis: (3, 3) orientation of the pelvis, the body from which both legs start, in the
-                world; default: upright.
-            tolerance: m (and rad) of what may remain.
+            R_pelvis: (3, 3) orientation of the pelvis, the body from which both legs start, in
+                the world; None: upright.
+            tolerance: m (and rad), largest error.
+
+        Returns:
+            The solution, or the reason and the nearest CoM.
 
         Raises:
             ComModelError: R_pelvis, or the orientation of a foot, is not a rotation.
@@ -217,13 +237,16 @@ class ComIk:
         R_pelvis: ArrayLike,
         tolerance: float = TOLERANCE,
     ) -> ComPath:
-        """Solves the points of a path, each near the one before.
+        """Solves the points of a path, each from the one before.
 
         Args:
             com: (N, 3) m.
             feet: (N, 2, 3, 4) poses of the soles.
             R_pelvis: (N, 3, 3) orientation of the pelvis.
             tolerance: m, of the CoM.
+
+        Returns:
+            The solutions, each valid where its outcome is 0.
         """
         targets, poses, R = check_points(com, feet, R_pelvis)
         values, outcomes = (
@@ -254,18 +277,21 @@ class ComIk:
     def solve_in_steps(
         self, com: ArrayLike, feet: ArrayLike, R_pelvis: ArrayLike, start: ArrayLike
     ) -> ComPath:
-        """As solve_path by [CCGD] Table 2: the pelvis goes to its place in steps of 1 mm.
+        """Solves a path by [CCGD] Table 2: the pelvis moves to its position in steps of 1 mm.
 
-        It comes no nearer than about half of that.
+        Its accuracy is about half of that.
 
         Args:
             com: (N, 3) m.
             feet: (N, 2, 3, 4) poses of the soles.
             R_pelvis: (N, 3, 3) orientation of the pelvis.
-            start: (3,) m, first place of the pelvis.
+            start: (3,) m, first position of the pelvis.
+
+        Returns:
+            The solutions, each valid where its outcome is 0.
 
         Raises:
-            BipedError: The legs are not of the usual build.
+            BipedError: the legs are not of the usual build.
         """
         if not self.closed or self._coupled:
             raise BipedError("[CCGD] cannot solve these legs: use the method exact")
@@ -287,7 +313,14 @@ class ComIk:
         return entry_point(self._solver.solve_path, *many, self._robot, 0.0, *result)
 
     def full(self, legs: ArrayLike) -> Array:
-        """All joints (n,) or (N, n), the others where they are, from the legs' (12,) or (N, 12)."""
+        """All joints of the robot from those of the legs; the others keep their positions.
+
+        Args:
+            legs: (12,) or (N, 12) rad.
+
+        Returns:
+            (n,) or (N, n) rad or m.
+        """
         angles = np.asarray(legs, dtype=float)
         whole = np.empty((*angles.shape[:-1], len(self._q)))
         whole[...] = self._q
@@ -304,7 +337,19 @@ class ComIk:
 def check_points(
     com: ArrayLike, feet: ArrayLike, R_pelvis: ArrayLike
 ) -> tuple[Array, Array, Array]:
-    """Checks N points: com (N, 3) m, feet (N, 2, 3, 4), R_pelvis (N, 3, 3)."""
+    """Checks the shapes of N points.
+
+    Args:
+        com: (N, 3) m.
+        feet: (N, 2, 3, 4) poses of the soles.
+        R_pelvis: (N, 3, 3) orientation of the pelvis.
+
+    Returns:
+        The same as contiguous float64 arrays.
+
+    Raises:
+        ShapeError: a shape is wrong.
+    """
     targets = np.ascontiguousarray(as_array("com", com, (None, 3)))
     n = len(targets)
     poses = np.ascontiguousarray(as_array("feet", feet, (n, 2, 3, 4)))
@@ -316,14 +361,14 @@ def check_points(
 
 
 def _turned(R: Array, yaw: Array) -> Array:
-    """Orientations R (N, 3, 3) with a turn (N,) rad about the world's z axis."""
+    """Orientations R (N, 3, 3) rotated by (N,) rad about the world's z axis."""
     if not yaw.any():
         return R
     return np.ascontiguousarray(rotations_about(UP, yaw[:, None])[:, 0] @ R)
 
 
 def _find_root(function: Callable[[Array], Array], x: Array, y: Array) -> Array:
-    """Where each element (N,) of a function of as many is 0, by secants from x with y = f(x)."""
+    """Elementwise roots (N,) of a function by secants, from x with y = f(x)."""
     new = x + _FIRST_YAW
     for _ in range(_SECANTS):
         last, y = y, function(new)
@@ -336,7 +381,7 @@ def _find_root(function: Callable[[Array], Array], x: Array, y: Array) -> Array:
 
 
 def _describe_nearest(nearest: Array, target: Array) -> str:
-    """How far the nearest CoM (3,) m that can be reached is from the target; NaN: there is none."""
+    """Distance of the nearest reachable CoM (3,) m from the target, in words; NaN: none."""
     if not np.isfinite(nearest).all():
         return "no CoM can be reached with these feet"
     away = 1e3 * float(np.linalg.norm(nearest - target))

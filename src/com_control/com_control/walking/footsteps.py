@@ -1,4 +1,4 @@
-"""Footsteps: where the feet are set down, one after the other."""
+"""Footsteps: positions at which the feet are set down, one after the other."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -26,6 +26,9 @@ class Footstep:
         y: m.
         z: m.
         yaw: rad, its direction.
+
+    Raises:
+        PlanError: the side is neither, or a number is not finite or too large.
     """
 
     side: str
@@ -50,13 +53,13 @@ class Footstep:
 
     @property
     def position(self) -> Array:
-        """(3,) m."""
+        """(3,) m, the middle of the sole."""
         return np.array([self.x, self.y, self.z])
 
 
 @dataclass(frozen=True)
 class WalkParameters:
-    """How to walk straight on, to the side, or in a turn; the defaults are those of [CCGD]."""
+    """A walk straight on, to the side, or in a turn; the defaults are those of [CCGD]."""
 
     steps: int = parameter(
         6, "of which the last sets both feet side by side", (0, _MAX_STEPS)
@@ -87,16 +90,19 @@ class WalkParameters:
 def plan_footsteps(
     parameters: WalkParameters, start: Sequence[Footstep]
 ) -> tuple[Footstep, ...]:
-    """Lists the steps of a walk, each foot in turn.
+    """Plans the steps of a walk, each foot in turn.
 
     The first step is half a step, and the last sets its foot beside the other, so that the robot
-    starts and stops with both feet side by side. Feet go to the left and right of points on a
-    path, which bends in the middle of each step. A step to the side is made by the foot on that
-    side; the other follows.
+    starts and stops with both feet side by side. Feet are placed to the left and right of points
+    on a path, which bends in the middle of each step. A step to the side is made by the foot on
+    that side; the other follows.
 
     Args:
         parameters: number and sizes of the steps.
-        start: where both feet are.
+        start: positions of both feet.
+
+    Returns:
+        The steps, in the frame of start.
 
     Raises:
         PlanError: start is not a left and a right foot.
@@ -134,17 +140,25 @@ def plan_footsteps(
 
 
 def beside(foot: Footstep, apart: float) -> Footstep:
-    """The other foot side by side with one, so far apart, m."""
+    """The other foot side by side with one.
+
+    Args:
+        foot: on the ground.
+        apart: m, distance between them.
+    """
     away = apart if foot.side == "right" else -apart
     x, y = foot.x - away * sin(foot.yaw), foot.y + away * cos(foot.yaw)
     return Footstep(SIDES[1 - SIDES.index(foot.side)], x, y, foot.z, foot.yaw)
 
 
 def sort_feet(start: Sequence[Footstep]) -> tuple[Footstep, Footstep]:
-    """Gives the left and the right foot of a pair.
+    """Returns the left and the right foot of a pair.
+
+    Args:
+        start: two feet in any order.
 
     Raises:
-        PlanError: They are not one left and one right foot.
+        PlanError: they are not one left and one right foot.
     """
     if [foot.side for foot in start] not in (["left", "right"], ["right", "left"]):
         sides = ", ".join(foot.side for foot in start) or "nothing"
@@ -158,16 +172,16 @@ def sort_feet(start: Sequence[Footstep]) -> tuple[Footstep, Footstep]:
 def check_footsteps(
     start: Sequence[Footstep], steps: Sequence[Footstep], min_width: float
 ) -> None:
-    """Refuses footsteps that a robot cannot make.
+    """Checks that a robot can make the footsteps.
 
     Args:
-        start: where both feet are.
+        start: positions of both feet.
         steps: that follow.
         min_width: m, smallest distance of the left foot to the left of the right one, each seen
             in the other's direction; below it the feet cross or touch.
 
     Raises:
-        PlanError: With the number of the step at fault.
+        PlanError: with the number of the step that cannot be made.
     """
     feet = {foot.side: foot for foot in sort_feet(start)}
     _check_pair(feet, None, min_width)
@@ -199,5 +213,9 @@ def _check_pair(feet: dict[str, Footstep], step: int | None, min_width: float) -
 
 
 def wrap_angle(angle: float) -> float:
-    """An angle brought to -pi .. pi."""
+    """An angle wrapped to -pi to pi.
+
+    Args:
+        angle: rad.
+    """
     return angle - 2.0 * pi * round(angle / (2.0 * pi))

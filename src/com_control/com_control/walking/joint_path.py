@@ -1,7 +1,8 @@
 """Joint targets over time: cubics through points, checked against the limits of the URDF.
 
 Those of a whole walk come from inverse kinematics at each of its samples (solve_joints). The
-velocity of a cubic is extreme at the points, or in between where its acceleration vanishes.
+velocity of a cubic has its extremes at the points, or between them where its acceleration
+vanishes.
 """
 
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from com_model.joint_path import JointPath
 from com_model.model import RobotModel
 
 _ROUNDING = 1e-6  # fraction of a speed limit
-_ZERO = 1e-9  # rad or m; a way that is shorter takes no time
+_ZERO = 1e-9  # rad or m; a shorter distance takes no time
 MAX_APPROACH_TIME, APPROACH_STEP = 120.0, 0.01  # s; between its points
 _PEAK = 1.875  # of a quintic's speed over its mean speed
 
@@ -30,17 +31,20 @@ def plan_approach(
     min_duration: float,
     speed_fraction: float,
 ) -> JointPath:
-    """Path from one posture to another along straight lines, stationary at both ends.
+    """Path from one posture to another along a straight line, stationary at both ends.
 
     Args:
         start: (n,) rad or m.
         goal: (n,) rad or m.
         model: the robot, with the limits of its joints.
-        min_duration: s, that it takes at least.
-        speed_fraction: of each joint's speed limit, that it goes at most.
+        min_duration: s, shortest duration.
+        speed_fraction: largest fraction of each joint's speed limit.
+
+    Returns:
+        The path, from time 0.
 
     Raises:
-        PlanError: A joint on the way may not move, or so slowly that it would take too long.
+        PlanError: a joint on the way may not move, or so slowly that it would take too long.
     """
     way = goal - start
     limits = np.maximum(speed_fraction * model.velocity_limits, 1e-9)
@@ -61,14 +65,14 @@ def plan_approach(
 
 
 def check_path(model: RobotModel, path: JointPath) -> None:
-    """Refuses targets that are not finite, or beyond a joint's limits of position or speed.
+    """Checks that targets are finite and within each joint's limits of position and speed.
 
     Args:
         model: the robot, with the limits of its joints.
         path: the targets.
 
     Raises:
-        PlanError: With the time, the joint, and its limit.
+        PlanError: they are not; with the time, the joint, and its limit.
     """
     bad = np.argwhere(~(np.isfinite(path.q) & np.isfinite(path.qd)))
     if len(bad):
@@ -95,7 +99,7 @@ def check_path(model: RobotModel, path: JointPath) -> None:
 
 
 def clip_to_limits(model: RobotModel, path: JointPath) -> JointPath:
-    """The path with positions that miss a limit by rounding put onto it.
+    """The path, with positions that exceed a limit by rounding clipped to it.
 
     Args:
         model: the robot, with the limits of its joints.
@@ -105,7 +109,7 @@ def clip_to_limits(model: RobotModel, path: JointPath) -> JointPath:
 
 
 def _inner_speeds(path: JointPath) -> Array:
-    """Largest speeds (N, n) inside of the cubics that begin at each point; 0 for the last."""
+    """Largest speeds (N, n) inside the cubics that begin at each point; 0 for the last."""
     speeds = np.zeros_like(path.q)
     if len(path.time) < 2:
         return speeds
@@ -141,15 +145,18 @@ class WalkJoints(FrozenArrays):
 
 
 def solve_joints(ik: ComIk, samples: Samples, since: float = 0.0) -> WalkJoints:
-    """Finds the joint angles of a walk, within the limits of the URDF.
+    """Computes the joint angles of a walk, within the limits of the URDF.
 
     Args:
         ik: of the robot.
         samples: CoM, feet and pelvis' orientation over time.
-        since: s, from which on it will be walked: nothing is refused for what comes before.
+        since: s, from which on it will be walked: earlier parts are not checked.
+
+    Returns:
+        The joint angles at the samples' times.
 
     Raises:
-        PlanError: A point is out of reach, or beyond the limits of a joint's position or speed;
+        PlanError: a point is out of reach, or beyond the limits of a joint's position or speed;
             the message names the time and the joint.
     """
     R_pelvis = np.ascontiguousarray(samples.R_pelvis @ heading_to_pelvis(ik.biped))
@@ -172,7 +179,10 @@ def solve_joints(ik: ComIk, samples: Samples, since: float = 0.0) -> WalkJoints:
 def heading_to_pelvis(biped: Biped) -> Array:
     """Orientation (3, 3) of the pelvis' frame in one with the soles' x and z axes.
 
-    Quarter turns: the pelvis of some URDFs has its x axis backwards, or y upwards.
+    Made of quarter turns: the pelvis of some URDFs has its x axis backwards, or y upwards.
+
+    Args:
+        biped: the robot.
     """
     soles = np.sum([sole_pose(leg, leg.nominal)[0] for leg in biped.legs], axis=0)
     x, z = (

@@ -1,12 +1,12 @@
-"""The walk as the stabiliser's law reads it, how fast its time is to go on, and soles that rock.
+"""The walk as the stabiliser's law reads it, the rate of its time, and soles that rock.
 
-Sideways a robot that was pushed stands on the edge of its sole, and no ankle puts the DCM back in
-its plan's time. Where the plan is then late by tau, its time goes on more quickly; where it is
-early, more slowly (the step's time is what changes, not its place).
+A robot that was pushed sideways stands on the edge of its sole, and no ankle returns the DCM to
+the plan in time. Where the plan is then late by tau, its time runs faster; where it is early,
+more slowly (the step's time is changed, not its position).
 
-A sole on uneven ground rocks on an edge of its own, or on a ridge under it. Its moment does not
-depend on its tilt then, so that the ankle's feedback, whose gain is for soles that lie flat, takes
-a second to lay it down; meanwhile the robot rolls over with it.
+A sole on uneven ground rocks on an edge of its own, or on a ridge under it. Its moment then does
+not depend on its tilt, so that the ankle's feedback, whose gain is for soles that lie flat,
+takes a second to lay it down; meanwhile the robot rolls over with it.
 """
 
 from math import cos, exp, floor, hypot, pi, sin
@@ -22,7 +22,7 @@ from com_model.dynamics import GRAVITY
 # the ankles correct by themselves, and of w h: speed of the planned DCM below which tau is small.
 PACE, SLOWEST, FASTEST = 1.0, 0.6, 1.6
 ANKLES_CORRECT, SLOW = 0.5, 0.05
-# Of a sole's half length: DCM errors that the ankles take back, given time; least s of adjust_step;
+# Of a sole's half length: DCM errors that the ankles correct, given time; least s of adjust_step;
 # of h, how far a foothold is moved; of a swing, until it may be; s, its low-pass.
 ANKLES_REACH, LEAST_GROWTH, FARTHEST, LATEST, ADJUST_TIME = (
     0.84,
@@ -37,18 +37,18 @@ ANKLES_REACH, LEAST_GROWTH, FARTHEST, LATEST, ADJUST_TIME = (
 # edge; s, in which that speed is reached.
 STAYS, STAYS_TIMES, SETTLE_SPEED, SETTLE_TILTS, SETTLE_TIME = 0.1, 2.3, 0.5, 5.0, 0.02
 
-MARGIN = 0.85  # of the sole's size, within which the ZMP is asked for
+MARGIN = 0.85  # of the sole's size, within which the desired ZMP is kept
 MOST_SLIP, MOST_TURN = 0.1, 0.2  # rad, of a sole on the ground: at once, and in all
 
 
 class Body(NamedTuple):
-    """What the law needs of a robot.
+    """Properties of a robot for the law.
 
     Attributes:
         mass: kg.
-        height: m, h, of the CoM over the soles.
-        kappa: (2,) of the ankles' servos about the soles' x and y axes.
-        dead_time: s, T_t: of sensors and bus, and 2.5 periods.
+        height: h, m, of the CoM over the soles.
+        kappa: (2,) of the ankles' servos about the soles' x and y axes, stiffness / (m g h).
+        dead_time: T_t, s: of sensors and bus, and 2.5 periods.
         soles: (2, 4) m, least and greatest x, then y, of each sole in its frame.
         adjusts: whether footholds follow the DCM.
         turns: whether the body turns back to the plan's heading.
@@ -96,20 +96,34 @@ Place = tuple[
 
 @njit
 def clip(value: float, most: float) -> float:
-    """The value within -most .. most."""
+    """The value clipped to -most to most.
+
+    Args:
+        value: of any unit.
+        most: in the same unit.
+    """
     return min(max(value, -most), most)
 
 
 @njit
 def rise(s: float) -> float:
-    """Quintic from 0 to 1."""
+    """Quintic from 0 to 1.
+
+    Args:
+        s: clipped to 0 to 1.
+    """
     x = min(max(s, 0.0), 1.0)
     return x * x * x * (10.0 + x * (6.0 * x - 15.0))
 
 
 @njit
 def place_of(table: Table, t: float) -> Place:
-    """Point of the table before a time, s, and the fraction of the way to the next one."""
+    """Index of the last row at or before a time, and the fraction of the way to the next one.
+
+    Args:
+        table: the walk.
+        t: s.
+    """
     last = len(table.com) - 1
     x = min(max(t / table.dt, 0.0), float(last))
     i = min(floor(x), last - 1)
@@ -118,13 +132,25 @@ def place_of(table: Table, t: float) -> Place:
 
 @njit
 def blend(rows: Array, i: int, f: float, j: int) -> float:
-    """Element j between the rows i and i + 1."""
+    """Interpolates element j between the rows i and i + 1.
+
+    Args:
+        rows: (N, k).
+        i: index of a row.
+        f: 0 to 1, fraction of the way to the next row.
+        j: index of the element.
+    """
     return rows[i, j] + f * (rows[i + 1, j] - rows[i, j])
 
 
 @njit
 def heading_of(table: Table, i: int) -> tuple[float, float]:
-    """Cosine and sine of the pelvis' heading."""
+    """Cosine and sine of the pelvis' heading.
+
+    Args:
+        table: the walk.
+        i: index of a row.
+    """
     c, s = table.R_pelvis[i, 0, 0], table.R_pelvis[i, 1, 0]
     size = max(hypot(c, s), 1e-9)
     return c / size, s / size
@@ -132,7 +158,12 @@ def heading_of(table: Table, i: int) -> tuple[float, float]:
 
 @njit
 def headed(heading: tuple[float, float], v: Array) -> tuple[float, float]:
-    """Components along x and y of a vector (2,) forwards and leftwards of the pelvis."""
+    """Components along x and y of a vector forwards and leftwards of the pelvis.
+
+    Args:
+        heading: cosine and sine.
+        v: (2,) forwards, leftwards.
+    """
     c, s = heading
     return c * v[0] - s * v[1], s * v[0] + c * v[1]
 
@@ -146,10 +177,14 @@ def find_pace(
       rate = 1 + k w tau,   tau = e v / (v^2 + v_0^2),   v the planned DCM's lateral speed
 
     Args:
-        w, h: 1/s and m, of the pendulum.
+        w: 1/s, of the pendulum.
+        h: m, of the pendulum.
         half_width: m, of the sole.
-        error: m, of the DCM to its plan, to the left.
-        speed: m/s, v, to the left.
+        error: m, of the DCM from its plan, to the left.
+        speed: v, m/s, to the left.
+
+    Returns:
+        The rate, SLOWEST to FASTEST.
     """
     error -= clip(error, ANKLES_CORRECT * half_width)
     slow = SLOW * w * h
@@ -159,16 +194,22 @@ def find_pace(
 
 @njit
 def adjust_step(body: Body, foot: int, left: float, error: float) -> float:
-    """How far before its place a foot is to land by the DCM error e, forwards, m.
+    """Distance by which a foot should land before its planned position, by the DCM error e.
 
       D = sign(e) max(|e| - c (1 - exp(-w t)), 0) / s,   s = 0.6 exp(-w t)
 
-    The error that ankles, which take back c, leave until the touch-down t later grows so. s is at
-    least LEAST_GROWTH: early in a swing a doubtful error would be a long step.
+    The error that remains after the ankles, which correct c, grows like this until the
+    touch-down t later. s is at least LEAST_GROWTH: early in a swing a doubtful error would be a
+    long step.
 
     Args:
-        left: s, t, until the touch-down.
-        error: m, e.
+        body: height and soles of the robot.
+        foot: 0 left, 1 right: the one that swings.
+        left: t, s, until the touch-down.
+        error: e, m, forwards.
+
+    Returns:
+        m, forwards.
     """
     fade = exp(-left * (GRAVITY / body.height) ** 0.5)
     half_length = 0.5 * (body.soles[foot, 1] - body.soles[foot, 0])
@@ -180,14 +221,20 @@ def adjust_step(body: Body, foot: int, left: float, error: float) -> float:
 def settle_sole(
     speed: float, error: float, at: float, dt: float, dead_time: float, rocks: Array
 ) -> float:
-    """Further tilt, rad, of a sole that rocks: quick, as its moment does not depend on its tilt.
+    """Further tilt of a sole that rocks: fast, as its moment does not depend on its tilt.
 
-    Once the moment changes, what was sent within the dead time is taken back.
+    Once the moment changes, the tilt commanded within the dead time is taken back.
 
     Args:
         speed: rad/s, at an error of 1.
-        error, at: By which its ZMP is to move, and where it is, over the sole's half size.
-        rocks: (3,) see Memory; overwritten.
+        error: desired displacement of its ZMP over the sole's half size.
+        at: position of its ZMP over the sole's half size.
+        dt: s, since the last tick.
+        dead_time: s.
+        rocks: (3,) see Memory; changed.
+
+    Returns:
+        rad, for this tick.
     """
     if abs(at - rocks[1]) > STAYS:
         back = -rocks[2] * dead_time
@@ -202,7 +249,16 @@ def settle_sole(
 
 @njit
 def find_axes(table: Table, i: int, turns: Array) -> Array:
-    """Orientations (2, 3, 3) of the soles, each turned to the left by (2,) rad from the plan's."""
+    """Orientations of the soles, each rotated about the vertical from the plan's.
+
+    Args:
+        table: the walk.
+        i: index of a row.
+        turns: (2,) rad to the left.
+
+    Returns:
+        (2, 3, 3).
+    """
     axes = np.empty((2, 3, 3))
     for k in range(2):
         c, s, R = cos(turns[k]), sin(turns[k]), table.feet[i, k]
@@ -219,12 +275,17 @@ def find_axes(table: Table, i: int, turns: Array) -> Array:
 def ask_moments(
     soles: Array, axes: Array, feet: Array, zmp: Array, share: float
 ) -> Array:
-    """Where in each sole its force is to act for the ZMP (2,) m: (2, 2) m.
+    """Points in each sole at which its force should act for a desired ZMP.
 
     Args:
         soles: (2, 4) m, see Body.
-        axes, feet: (2, 3, 3) and (2, 3) m, where they are commanded.
-        share: Of the left foot.
+        axes: (2, 3, 3) commanded orientations.
+        feet: (2, 3) m, commanded positions.
+        zmp: (2,) m.
+        share: load fraction of the left foot.
+
+    Returns:
+        (2, 2) m, in the frame of each sole.
     """
     asked = np.empty((2, 2))
     x, y = zmp[0], zmp[1]  # from the middles of the soles
@@ -245,16 +306,17 @@ def ask_moments(
 def turn_feet(
     part: float, heading: Array, loads: Array, feet: Array, places: Array, turns: Array
 ) -> None:
-    """Follows by the IMU how soles that stand turn on the ground: they are commanded there.
+    """Follows the soles' rotation on the ground, measured by the IMU: they are commanded there.
 
     So the body turns back to the plan's heading, and the next foothold is where it was planned.
 
     Args:
-        part: Of what is seen; 0: the heading is right as it is.
-        heading: (2,) rad, from the IMU's to the plan's: as it was right, and by the soles.
-        loads: (2,) fractions of what both carry.
-        feet: (2, 3) m, where the soles are commanded.
-        places, turns: Memory.feet and .turns, overwritten.
+        part: fraction of the measured rotation that is followed; 0: the heading is reset.
+        heading: (2,) rad, from the IMU's to the plan's: reference, and from the soles; changed.
+        loads: (2,) load fractions of the feet.
+        feet: (2, 3) m, commanded positions of the soles.
+        places: Memory.feet, changed.
+        turns: Memory.turns, changed.
     """
     slip = (heading[0] - heading[1] + pi) % (2.0 * pi) - pi
     if part == 0.0 or abs(slip) > MOST_SLIP:  # the IMU's heading has jumped

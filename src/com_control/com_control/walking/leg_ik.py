@@ -1,7 +1,7 @@
-"""The kinematics of a leg of six joints, pose of its sole and Jacobian, and vectors for kernels.
+"""Kinematics of a leg of six joints, pose of its sole and Jacobian, and vectors for kernels.
 
-At the zero pose of com_control.walking.biped, with E_i the rotation of joint i about its line, the
-sole is at E_1 E_2 ... E_6 (sole at zero).
+At the zero pose of com_control.walking.biped, with E_i the rotation of joint i about its line,
+the sole is at E_1 E_2 ... E_6 (sole at zero).
 """
 
 from math import atan2, cos, pi, sin, sqrt
@@ -26,7 +26,7 @@ from com_model.geometry.vector_kernels import (
 
 Rows = tuple[Vector, Vector, Vector]  # a matrix (3, 3) by its rows
 
-LEAST = 1e-300  # least pivot, so that what is singular makes a step that is too long, not NaN
+LEAST = 1e-300  # least pivot: a singular matrix yields a very long step, not NaN
 _TAN_PI_8 = 0.41421356237309503
 # Series of atan(x) / x - 1 in x^2, economised on |x| <= tan(pi / 8): error 2e-18.
 _ATAN_1, _ATAN_2, _ATAN_3 = (
@@ -48,12 +48,16 @@ _ATAN_10, _ATAN_11 = 0.0392305029451484, -0.019175464973476723
 
 inner = njit(
     error_model="numpy"
-)  # no branch for a division by zero, which gives infinity
+)  # no branch for a division by zero, which yields infinity
 
 
 @inner
 def vector(a: Array) -> Vector:
-    """Elements of an array (3,)."""
+    """Elements of an array as a tuple.
+
+    Args:
+        a: (3,).
+    """
     return (a[0], a[1], a[2])
 
 
@@ -70,7 +74,11 @@ def column(a: Array, j: int) -> Vector:
 
 @inner
 def rows(a: Array) -> Rows:
-    """Rows of an array (3, 3 or more)."""
+    """Rows of an array as tuples.
+
+    Args:
+        a: (3, 3 or more).
+    """
     return row(a, 0), row(a, 1), row(a, 2)
 
 
@@ -87,7 +95,16 @@ def scale(s: float, v: Vector) -> Vector:
 
 @inner
 def combine(a: float, u: Vector, b: float, v: Vector, c: float, w: Vector) -> Vector:
-    """Sum a u + b v + c w: also the product of the matrix with columns u, v, w and (a, b, c)."""
+    """Sum a u + b v + c w: also the product of the matrix with columns u, v, w and (a, b, c).
+
+    Args:
+        a: factor of u.
+        u: vector.
+        b: factor of v.
+        v: vector.
+        c: factor of w.
+        w: vector.
+    """
     return (
         a * u[0] + b * v[0] + c * w[0],
         a * u[1] + b * v[1] + c * w[1],
@@ -97,7 +114,13 @@ def combine(a: float, u: Vector, b: float, v: Vector, c: float, w: Vector) -> Ve
 
 @njit
 def solve_three(A: Array, c: Array, x: Array) -> None:
-    """Sets x (3,) to A^-1 c by cross products; A (3, 3)."""
+    """Sets x to A^-1 c by cross products.
+
+    Args:
+        A: (3, 3); a singular one yields a very large x, not NaN.
+        c: (3,).
+        x: (3,) set.
+    """
     a, b, d, v = column(A, 0), column(A, 1), column(A, 2), vector(c)
     bd, da, ab = cross(b, d), cross(d, a), cross(a, b)
     volume = dot(a, bd) or LEAST
@@ -106,7 +129,12 @@ def solve_three(A: Array, c: Array, x: Array) -> None:
 
 @inner
 def wrap_angle(angle: float, near: float) -> float:
-    """The angle plus the multiple of 2 pi that brings it nearest to `near`, rad."""
+    """The angle plus the multiple of 2 pi that makes it nearest to another one.
+
+    Args:
+        angle: rad.
+        near: rad.
+    """
     return angle - 2.0 * pi * np.floor((angle - near) / (2.0 * pi) + 0.5)
 
 
@@ -150,14 +178,21 @@ LEG = np.dtype(
         ("p_sole", "f8", 3),  # m
         ("lower", "f8", 6),  # limits, rad
         ("upper", "f8", 6),
-        ("masses", "f8", 6),  # kg, of what each joint moves
+        ("masses", "f8", 6),  # kg, of the bodies that each joint moves
         ("moments", "f8", (6, 3)),  # their first moments, kg m
     ]
 )
 
 
 def pack_leg(leg: BipedLeg) -> Any:
-    """A leg as the kernels read it, (1,) of LEG."""
+    """A leg as the kernels read it.
+
+    Args:
+        leg: of the robot.
+
+    Returns:
+        (1,) of LEG.
+    """
     packed = np.zeros(1, LEG)
     for name in LEG.names or ():
         packed[name] = getattr(leg, name)
@@ -186,9 +221,18 @@ def sole_pose(leg: BipedLeg, q: Array) -> tuple[Array, Array]:
 def pass_joint(
     leg: Record, i: int, angle: float, M: Array, t: Vector, lines: Array
 ) -> Vector:
-    """Takes M (3, 3) and t (3,), the motion of what is before joint i, to that of what is after it.
+    """Advances M and t, the motion of the body before joint i, to that of the body after it.
 
-    Sets the joint's line in lines (12, 3): axes, then points.
+    Args:
+        leg: of the robot.
+        i: index of the joint.
+        angle: rad.
+        M: (3, 3) rotation, changed.
+        t: m, translation.
+        lines: (12, 3) of which row i is set to the joint's axis, row 6 + i to its point, m.
+
+    Returns:
+        The new t, m.
     """
     point = row(leg.points, i)
     place, line = add(turned(M, point), t), turned(M, row(leg.axes, i))
@@ -202,7 +246,18 @@ def pass_joint(
 
 @njit
 def pose_error(R: Array, p: Array, R_now: Array, p_now: Array, error: Array) -> float:
-    """Sets error (6,), translation (m) and rotation (rad) to the wanted pose; returns its size."""
+    """Sets error to the translation and the rotation vector to the wanted pose.
+
+    Args:
+        R: (3, 3) wanted orientation.
+        p: (3,) m, wanted position.
+        R_now: (3, 3) present orientation.
+        p_now: (3,) m, present position.
+        error: (6,) m and rad, set.
+
+    Returns:
+        Its norm.
+    """
     error[:3] = p - p_now
     n, trace = (0.0, 0.0, 0.0), 0.0
     for j in range(3):
@@ -221,7 +276,13 @@ def pose_error(R: Array, p: Array, R_now: Array, p_now: Array, error: Array) -> 
 
 @njit
 def fill_jacobian(lines: Array, p: Array, J: Array) -> None:
-    """Sets J (6, 6): the sole's linear and angular velocity by the joints' speeds."""
+    """Sets the Jacobian of a sole: linear and angular velocity by the joints' speeds.
+
+    Args:
+        lines: (12, 3) axes, then points, m, of the six joints.
+        p: (3,) m, of the sole.
+        J: (6, 6) set; m/rad, then rad/rad.
+    """
     for i in range(6):
         axis = row(lines, i)
         arm = sub(vector(p), row(lines, 6 + i))
@@ -231,7 +292,13 @@ def fill_jacobian(lines: Array, p: Array, J: Array) -> None:
 
 @njit
 def solve_damped(J: Array, damping: float, X: Array) -> None:
-    """Sets X (6, k) to (J^T J + damping 1)^-1 J^T X, by Cholesky's factors; J (6, 6)."""
+    """Sets X to (J^T J + damping 1)^-1 J^T X, by Cholesky's factors.
+
+    Args:
+        J: (6, 6).
+        damping: at least 0.
+        X: (6, k) changed.
+    """
     L, y = np.empty((6, 6)), np.empty(6)
     for i in range(6):
         for j in range(i + 1):

@@ -1,4 +1,4 @@
-"""Inverse kinematics of the CoM for legs of any build: Newton's method on pelvis and legs together.
+"""Inverse kinematics of the CoM for any legs: Newton's method on pelvis and legs together.
 
 Unknown are the pelvis' position t and the twelve joints of the legs; given are both soles' poses
 and the CoM: fifteen equations. In the pelvis' axes, with J_i the Jacobian of sole i, K_i that of
@@ -7,8 +7,8 @@ the CoM by its leg's joints, e_i the error of the sole's pose and c that of the 
   dq_i = J_i^-1 (e_i - [dt; 0])
   (1 - sum of K_i J_i^-1 [1; 0]) dt = c - sum of K_i J_i^-1 e_i
 
-so that two systems of six and one of three are solved, not one of fifteen. Solver is what this way
-of finding them and that of com_control.walking.closed_form_ik have in common.
+so that two systems of six and one of three are solved, not one of fifteen. Solver is the common
+base of this method and that of com_control.walking.closed_form_ik.
 """
 
 from abc import ABC, abstractmethod
@@ -79,7 +79,13 @@ _MEETS = 1e-7  # m and rad, error of the soles at the nearest CoM
 
 
 class Target(NamedTuple):
-    """CoM (3,) m, orientation of the pelvis (3, 3), poses of the soles (2, 3, 4)."""
+    """Target of a point, in the world.
+
+    Attributes:
+        com: (3,) m.
+        R_pelvis: (3, 3) orientation of the pelvis.
+        feet: (2, 3, 4) poses of the soles.
+    """
 
     com: Array
     R_pelvis: Array
@@ -87,7 +93,13 @@ class Target(NamedTuple):
 
 
 class Linearization(NamedTuple):
-    """Jacobians of the soles (2, 6, 6) and of the CoM (2, 3, 6), and all errors (15,)."""
+    """Errors of a state and their Jacobians, in the pelvis' axes.
+
+    Attributes:
+        J: (2, 6, 6) of the soles' poses by their legs' joints.
+        K: (2, 3, 6) of the CoM by the legs' joints, m/rad.
+        errors: (15,) m and rad, of both soles' poses, then of the CoM.
+    """
 
     J: Array
     K: Array
@@ -96,7 +108,7 @@ class Linearization(NamedTuple):
 
 @njit
 def make_linearization() -> Linearization:
-    """Memory for one."""
+    """Allocates a linearization."""
     return Linearization(np.empty((2, 6, 6)), np.empty((2, 3, 6)), np.empty(15))
 
 
@@ -104,10 +116,18 @@ def make_linearization() -> Linearization:
 def find_masses(
     leg: Record, q: Array, R: Array, p: Array, lines: Array, columns: Array
 ) -> Vector:
-    """Sets pose and masses of a leg; returns its moment, m.
+    """Computes pose, mass moment and CoM Jacobian of a leg.
 
-    The sole's pose R (3, 3), p (3,), the joints' lines (12, 3), axes, then points, and columns
-    (3, 6), the derivatives of the CoM by the joints.
+    Args:
+        leg: of the robot, with masses over the robot's mass.
+        q: (6,) rad.
+        R: (3, 3) orientation of the sole, set.
+        p: (3,) m, position of the sole, set.
+        lines: (12, 3) axes, then points, of the joints, set.
+        columns: (3, 6) derivatives of the CoM by the joints, m/rad, set.
+
+    Returns:
+        The leg's first moment over the robot's mass, m, pelvis' frame.
     """
     M, t = np.eye(3), (0.0, 0.0, 0.0)
     for i in range(6):
@@ -133,10 +153,10 @@ def linearize(robot: Record, target: Target, state: Array, out: Linearization) -
         robot: constants of the robot.
         target: CoM, feet and pelvis' orientation.
         state: (15,) pelvis' position (m) and the joints (rad).
-        out: filled.
+        out: set.
 
     Returns:
-        The size of the errors.
+        The norm of the errors.
     """
     sole_R, sole_p, lines = np.empty((3, 3)), np.empty(3), np.empty((12, 3))
     t, q, errors, R = state[:3], state[3:], out.errors, target.R_pelvis
@@ -162,7 +182,13 @@ def linearize(robot: Record, target: Target, state: Array, out: Linearization) -
 
 @njit
 def find_step(linear: Linearization, damping: float, step: Array) -> None:
-    """Sets step (15,): the pelvis' in its own axes (m), then the joints' (rad)."""
+    """Sets step to a damped Newton step.
+
+    Args:
+        linear: errors and Jacobians.
+        damping: of the normal equations.
+        step: (15,) set: the pelvis' in its own axes (m), then the joints' (rad).
+    """
     J, K, errors = linear
     # A: the system of three, its right-hand side
     A, X = np.zeros((3, 4)), np.zeros((2, 6, 4))
@@ -188,11 +214,11 @@ def find_state(robot: Record, target: Target, tolerance: float, state: Array) ->
     Args:
         robot: constants of the robot.
         target: CoM, feet and pelvis' orientation.
-        tolerance: m and rad, size of all errors together.
-        state: (15,) first guess of the pelvis' position (m) and the joints (rad); overwritten.
+        tolerance: m and rad, norm of all errors.
+        state: (15,) initial guess of the pelvis' position (m) and the joints (rad); overwritten.
 
     Returns:
-        The size of the errors that remain.
+        The norm of the errors that remain.
     """
     now, new = make_linearization(), make_linearization()
     step, trial, R = np.empty(15), np.empty(15), rows(target.R_pelvis)
@@ -222,9 +248,11 @@ def find_state(robot: Record, target: Target, tolerance: float, state: Array) ->
 
 @njit
 def predict_state(states: Array) -> None:
-    """Makes the first of states (2, 15) the second, and the next point, on a line, the first.
+    """Predicts the next point by linear extrapolation; after a jump it is the last point.
 
-    After a jump the last point is the best guess.
+    Args:
+        states: (2, 15) the last point and the one before; overwritten by prediction and last
+            point.
     """
     farthest = 0.0
     for k in range(15):
@@ -238,7 +266,13 @@ def predict_state(states: Array) -> None:
 
 @njit
 def reset_state(robot: Record, R: Array, feet: Array) -> None:
-    """Sets the state to the nominal posture over the feet."""
+    """Sets the state to the nominal posture over the feet.
+
+    Args:
+        robot: whose state is set.
+        R: (3, 3) orientation of the pelvis.
+        feet: (2, 3, 4) poses of the soles.
+    """
     for k in range(3):
         robot.state[:, k] = 0.5 * (feet[0, k, 3] + feet[1, k, 3]) - dot(
             R[k], robot.soles
@@ -309,7 +343,7 @@ def solve_path(
 
 
 class Found(NamedTuple):
-    """What a solver finds from scratch.
+    """Result of a search without an initial guess.
 
     Attributes:
         legs: (12,) rad.
@@ -325,14 +359,17 @@ class Found(NamedTuple):
 
 
 class Solver(ABC):
-    """One way of finding pelvis and legs, with what is above the legs in the nominal posture.
+    """Base of the methods that find pelvis and legs; the upper body is nominal at first.
 
     Args:
-        robot: (1,) what its kernels read and write, among it upper_moment (3,) m: of all but the
-            legs in the pelvis' frame, over the robot's mass.
+        biped: the robot.
+        robot: (1,) record that its kernels read and write, including upper_moment (3,) m: of all
+            but the legs in the pelvis' frame, over the robot's mass.
 
     Attributes:
-        solve_one, solve_path: Kernels; see pelvis_search.
+        robot: as given.
+        solve_one: kernel for one point; see pelvis_search.
+        solve_path: kernel for a path; see pelvis_search.
     """
 
     solve_one: Any
@@ -357,7 +394,11 @@ class Solver(ABC):
         self.set_upper_body(biped.posture.copy())
 
     def set_upper_body(self, q: Array) -> None:
-        """Moves the joints that are not of the legs to q (n,); microseconds, hence no checks."""
+        """Sets the joints that are not of the legs; microseconds, hence no checks.
+
+        Args:
+            q: (n,) rad or m.
+        """
         self._find_moment(q, *self._arguments)
         if self._pelvis is not None:
             (R,), (p,) = self._pelvis.poses(q)
@@ -366,17 +407,24 @@ class Solver(ABC):
 
     @abstractmethod
     def restart(self, pelvis: Array | None) -> None:
-        """Forgets the last point; the next search starts with the pelvis at (3,) m, if given."""
+        """Forgets the last point.
+
+        Args:
+            pelvis: (3,) m, where the next search starts; None: by the nominal posture.
+        """
 
     @abstractmethod
     def search(self, com: Array, feet: Array, R: Array, tolerance: float) -> Found:
-        """Solves a point from scratch; see com_ik.ComIk.solve.
+        """Solves a point without an initial guess; see com_ik.ComIk.solve.
 
         Args:
             com: (3,) m, target in the world.
             feet: (2, 3, 4) poses of the soles in the world.
             R: (3, 3) orientation of the pelvis.
             tolerance: m, of the CoM.
+
+        Returns:
+            The solution, or the reason and the nearest CoM.
         """
 
 
@@ -384,16 +432,17 @@ class Solver(ABC):
 def find_moment(
     q: Array, robot: Array, legs: Indices, leg_moment: Array, moment: Array
 ) -> None:
-    """Sets moment (3,) of all but the legs about the root's origin, over the robot's mass, m.
+    """Sets moment to that of all but the legs about the root's origin, over the robot's mass.
 
-    The CoM with the legs at their zero pose, by the statically equivalent serial chain, less what
-    the legs bring to it there.
+    It is the CoM with the legs at their zero pose, by the statically equivalent serial chain,
+    minus the legs' part there.
 
     Args:
         q: (n,) rad or m.
-        robot: Packed by com_model.sesc.sesc; its last rows are overwritten.
-        legs: (12,) places of the legs' joints in q.
-        leg_moment: (3,) m.
+        robot: packed by com_model.sesc; its last rows are overwritten.
+        legs: (12,) indices of the legs' joints in q.
+        leg_moment: (3,) m, of the legs in the zero pose over the robot's mass.
+        moment: (3,) m, set.
     """
     zero = q.copy()
     for i in legs:
@@ -405,7 +454,11 @@ def find_moment(
 
 
 class NewtonSolver(Solver):
-    """Finds pelvis and legs by Newton's steps."""
+    """Finds pelvis and legs by Newton's steps on both.
+
+    Args:
+        biped: the robot.
+    """
 
     solve_one, solve_path = staticmethod(solve_one), staticmethod(solve_path)
 
@@ -421,19 +474,26 @@ class NewtonSolver(Solver):
         robot["nominal"] = self._nominal
 
     def restart(self, pelvis: Array | None) -> None:
-        """Forgets the last point; see Solver."""
+        """Forgets the last point; see Solver.
+
+        Args:
+            pelvis: (3,) m, where the next search starts; None: by the nominal posture.
+        """
         self.robot["warm"] = pelvis is not None
         if pelvis is not None:
             self.robot["state"] = np.concatenate((pelvis, self._nominal))
 
     def search(self, com: Array, feet: Array, R: Array, tolerance: float) -> Found:
-        """Newton's steps from the last solution, from the nominal posture, and from others.
+        """Newton's steps from the last solution, from the nominal posture, and from random ones.
 
         Args:
             com: (3,) m, target in the world.
             feet: (2, 3, 4) poses of the soles in the world.
             R: (3, 3) orientation of the pelvis.
             tolerance: m and rad.
+
+        Returns:
+            The solution, or the reason and the nearest CoM.
         """
         best, problem = np.inf, ""
         starts = self._starts(feet, R)
@@ -476,7 +536,7 @@ class NewtonSolver(Solver):
         return [*last, np.concatenate((pelvis, self._nominal)), *others]
 
     def _errors(self, target: Array, feet: Array, R: Array) -> Callable[[Array], Array]:
-        """Errors (15,) by the state (15,)."""
+        """Function of the errors (15,) by the state (15,)."""
         out = make_linearization()
 
         def errors(state: Array) -> Array:
@@ -486,7 +546,7 @@ class NewtonSolver(Solver):
         return errors
 
     def find_nearest(self, target: Array, feet: Array, R: Array) -> Array:
-        """The state with both soles in their poses whose CoM is nearest to the target.
+        """Finds the state with both soles in their poses whose CoM is nearest to the target.
 
         Args:
             target: (3,) m, CoM in the world.

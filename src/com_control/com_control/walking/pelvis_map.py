@@ -38,10 +38,10 @@ LEG = np.dtype(
     [
         ("hip", "f8", 3),  # in the pelvis' frame, m
         ("axis_1", "f8", 3),  # first axis in the pelvis' frame at the zero pose
-        ("axis_2", "f8", 3),  # second, likewise
+        ("axis_2", "f8", 3),  # second axis in the pelvis' frame at the zero pose
         ("ankle", "f8", 3),  # in the sole's frame, m
         ("roll", "f8", 3),  # last axis in the sole's frame at the zero pose
-        ("pitch", "f8", 3),  # the axis before it, likewise
+        ("pitch", "f8", 3),  # the axis before it in the sole's frame at the zero pose
         # First moments over the robot's mass, m:
         ("foot", "f8", 3),  # of the foot about the ankle, in the sole's frame
         ("hip_first", "f8", 3),  # of the first body about the hip, on (a1, a2, a1 x a2)
@@ -58,7 +58,7 @@ LEG = np.dtype(
             3,
         ),  # between pitch and roll about the ankle, on (n, f, n x f)
         ("axis_3_thigh", "f8", 3),  # third axis on the thigh's axes, at the zero pose
-        ("axis_2_thigh", "f8", 3),  # second, likewise
+        ("axis_2_thigh", "f8", 3),  # second axis on them, at the zero pose
         ("roll_shank", "f8", 3),  # last axis on the shank's axes, at the zero pose
         ("l1", "f8"),  # thigh, m
         ("l2", "f8"),  # shank, m
@@ -71,7 +71,7 @@ LEG = np.dtype(
         ("sign_beta", "f8"),
         ("sign_a2", "f8"),
         ("direction_4", "f8"),  # 1 or -1: fourth axis along n
-        ("direction_5", "f8"),  # fifth, likewise
+        ("direction_5", "f8"),  # 1 or -1: fifth axis along n
         ("small_bodies", "f8"),  # 1: some body of hip or ankle has a moment
     ]
 )
@@ -113,14 +113,25 @@ CONVERGED, STALLED, STRETCHED, LIMITED = 0, 1, 2, 4
 
 
 class Pose(NamedTuple):
-    """A foot's rotation, by rows, and place, m."""
+    """Pose of a foot in the world.
+
+    Attributes:
+        R: rotation, by rows.
+        p: m, position.
+    """
 
     R: Rows
     p: Vector
 
 
 class Targets(NamedTuple):
-    """Orientation of the pelvis and poses of the feet."""
+    """Targets of a point besides the CoM, in the world.
+
+    Attributes:
+        pelvis: its orientation, by rows.
+        left: pose of the left sole.
+        right: pose of the right sole.
+    """
 
     pelvis: Rows
     left: Pose
@@ -128,7 +139,13 @@ class Targets(NamedTuple):
 
 
 class LegTarget(NamedTuple):
-    """What foot and pelvis fix of a leg: d = t - offset, the axes f and a1."""
+    """Quantities of a leg that foot and pelvis' orientation determine, world axes.
+
+    Attributes:
+        offset: m, d = t - offset is the vector from ankle to hip.
+        f: axis of the ankle's roll.
+        a1: first axis of the hip.
+    """
 
     offset: Vector
     f: Vector
@@ -136,7 +153,14 @@ class LegTarget(NamedTuple):
 
 
 class ComMap(NamedTuple):
-    """What of the CoM does not depend on t, m; the fraction of the mass that moves with t; legs."""
+    """The map from the pelvis' position t to the CoM.
+
+    Attributes:
+        constant: m, part of the CoM that does not depend on t.
+        fraction: of the mass that moves with t.
+        left: left leg.
+        right: right leg.
+    """
 
     constant: Vector
     fraction: float
@@ -145,7 +169,15 @@ class ComMap(NamedTuple):
 
 
 class LegPlane(NamedTuple):
-    """Of a leg: d, n, n x d, and the knee's alpha and beta."""
+    """Plane of a leg for a position of the pelvis; see the module's equations.
+
+    Attributes:
+        d: m, from ankle to hip.
+        n: unit axis of knee and ankle pitch.
+        nd: m, n x d.
+        alpha: of the knee's position.
+        beta: of the knee's position.
+    """
 
     d: Vector
     n: Vector
@@ -156,12 +188,12 @@ class LegPlane(NamedTuple):
 
 @inner
 def find_plane(leg: Record, target: LegTarget, t: Vector) -> LegPlane:
-    """The leg's plane for a place of the pelvis.
+    """The leg's plane for a position of the pelvis.
 
     Args:
         leg: constants of the leg.
-        target: what pelvis and foot fix of it.
-        t: m, place of the pelvis.
+        target: of the leg.
+        t: m, position of the pelvis.
     """
     d = sub(t, target.offset)
     c = cross(d, target.f)
@@ -231,12 +263,15 @@ def on_axes(m: Vector, a: Vector, b: Vector) -> Vector:
 
 @inner
 def leg_moment(leg: Record, target: LegTarget, t: Vector) -> Vector:
-    """Moment of a leg that depends on where the hip is, over the robot's mass; m.
+    """Part of a leg's first moment that depends on the hip's position, over the robot's mass.
 
     Args:
         leg: constants of the leg.
-        target: what pelvis and foot fix of it.
-        t: m, place of the pelvis.
+        target: of the leg.
+        t: m, position of the pelvis.
+
+    Returns:
+        m, world axes.
     """
     plane = find_plane(leg, target, t)
     total = add(
@@ -254,12 +289,15 @@ def leg_moment(leg: Record, target: LegTarget, t: Vector) -> Vector:
 
 @inner
 def com_of_pelvis(robot: Record, com_map: ComMap, t: Vector) -> Vector:
-    """CoM, m, for a place of the pelvis.
+    """The CoM for a position of the pelvis.
 
     Args:
         robot: constants of the robot.
-        com_map: what feet and pelvis' orientation fix.
-        t: m, place of the pelvis.
+        com_map: of feet and pelvis' orientation.
+        t: m, position of the pelvis.
+
+    Returns:
+        m, in the world.
     """
     legs = add(
         leg_moment(robot.legs[0], com_map.left, t),
@@ -284,7 +322,7 @@ def read_targets(R: Array, feet: Array) -> Targets:
 
 @inner
 def make_map(robot: Record, targets: Targets) -> ComMap:
-    """Gathers what the feet and the pelvis' orientation fix.
+    """Makes the map from the pelvis' position to the CoM.
 
     Args:
         robot: constants of the robot.
@@ -304,12 +342,15 @@ def make_map(robot: Record, targets: Targets) -> ComMap:
 
 @inner
 def fix_leg(leg: Record, R: Rows, foot: Pose) -> tuple[LegTarget, Vector]:
-    """What pelvis and foot fix of a leg, and the moment that does not depend on t, m.
+    """Quantities of a leg that do not depend on the pelvis' position.
 
     Args:
         leg: constants of the leg.
         R: orientation of the pelvis.
         foot: pose of the sole.
+
+    Returns:
+        The leg's target, and the constant part of its first moment over the robot's mass, m.
     """
     ankle = add(turned(foot.R, vector(leg.ankle)), foot.p)
     hip = turned(R, vector(leg.hip))
@@ -321,7 +362,11 @@ def fix_leg(leg: Record, R: Rows, foot: Pose) -> tuple[LegTarget, Vector]:
 
 @inner
 def fill_angles(y: Array) -> None:
-    """Sets the third row of y (3, n) to the angles, rad, of points (second row, first row)."""
+    """Sets the third row to the angles, rad, of points (second row, first row).
+
+    Args:
+        y: (3, n).
+    """
     for i in range(y.shape[1]):
         y[2, i] = atan2_without_branches(y[0, i], y[1, i])
 
@@ -334,8 +379,8 @@ def fill_directions(
 
     Args:
         leg: constants of the leg.
-        target: what pelvis and foot fix of it.
-        t: m, place of the pelvis.
+        target: of the leg.
+        t: m, position of the pelvis.
         foot: orientation of the sole.
         pelvis: orientation of the pelvis.
         y: (2, 6) in its first rows, set.
@@ -364,8 +409,8 @@ def is_stretched(leg: Record, target: LegTarget, t: Vector) -> bool:
 
     Args:
         leg: constants of the leg.
-        target: what pelvis and foot fix of it.
-        t: m, place of the pelvis.
+        target: of the leg.
+        t: m, position of the pelvis.
     """
     l1, l2, d = leg.l1, leg.l2, sub(t, target.offset)
     distance2 = dot(d, d)
@@ -379,9 +424,9 @@ def find_angles(robot: Record, com_map: ComMap, targets: Targets, t: Vector) -> 
 
     Args:
         robot: constants of the robot.
-        com_map: what feet and pelvis' orientation fix.
+        com_map: of feet and pelvis' orientation.
         targets: pelvis' orientation and poses of the soles.
-        t: m, place of the pelvis.
+        t: m, position of the pelvis.
 
     Returns:
         The outcome.

@@ -1,7 +1,8 @@
-"""The search for the pelvis that brings the CoM to its target; compiled by numba.
+"""The search for the pelvis position at which the CoM is at its target; compiled by numba.
 
-Unknown is where the pelvis is, t (3,) m; com_control.walking.pelvis_map gives the CoM for it. Each
-point starts from where the ones before lead. [CCGD]'s Table 2 is the search for those who want it.
+Unknown is the pelvis' position t (3,) m; com_control.walking.pelvis_map computes the CoM for it.
+Each point starts from an extrapolation of the ones before. [CCGD]'s Table 2 is available as an
+alternative.
 """
 
 from math import sqrt
@@ -34,7 +35,13 @@ _MOST_STEPS = 10_000  # of these, a point
 
 
 class Guess(NamedTuple):
-    """Place of the pelvis, m, an inverse of dCoM/dt, and whether that is of use."""
+    """A guess of the pelvis.
+
+    Attributes:
+        t: m, its position.
+        inverse: of dCoM/dt, by rows.
+        known: the inverse can be used.
+    """
 
     t: Vector
     inverse: Rows
@@ -64,7 +71,13 @@ def inverse_by_differences(
 
 @inner
 def broyden_update(B: Rows, s: Vector, y: Vector) -> Rows:
-    """Broyden's update of an inverse: B + (s - B y) (s^T B) / (s^T B y)."""
+    """Broyden's update of an inverse: B + (s - B y) (s^T B) / (s^T B y).
+
+    Args:
+        B: inverse of dCoM/dt, by rows.
+        s: m, step of the pelvis.
+        y: m, resulting step of the CoM.
+    """
     By = turned(B, y)
     size = dot(s, By)
     if abs(size) < 1e-3 * dot(s, s) or size == 0.0:
@@ -86,14 +99,14 @@ def find_pelvis(
 
     Args:
         robot: constants of the robot.
-        com_map: what feet and pelvis' orientation fix.
+        com_map: of feet and pelvis' orientation.
         target: m, CoM in the world.
         tolerance: m.
-        guess: place of the pelvis, with the inverse derivative if it is known.
+        guess: of the pelvis, with the inverse derivative if it is known.
 
     Returns:
-        The last guess, known where it is within the tolerance (m); and the distance of the CoM
-        to the target, m.
+        The last guess, known where it is within the tolerance; and the distance of the CoM to
+        the target, m.
     """
     t, B, known = guess
     com = com_of_pelvis(robot, com_map, t)
@@ -148,9 +161,9 @@ def extrapolate(t1: Vector, t2: Vector, t3: Vector) -> Vector:
 
 @inner
 def predict_pelvis(robot: Record, com: Vector, R: Rows) -> Vector:
-    """First guess of the pelvis: on from the last three points where they are a smooth path.
+    """First guess of the pelvis: extrapolated from the last three points of a smooth path.
 
-    Else the last place, or where the CoM would be right in the nominal posture.
+    Otherwise the last position, or the one that is right in the nominal posture.
 
     Args:
         robot: constants and state of the robot.
@@ -183,11 +196,11 @@ def solve_point(
         targets: pelvis' orientation and poses of the soles.
         com: m, target in the world.
         tolerance: m.
-        guess: place of the pelvis.
+        guess: of the pelvis.
         values: (16,) set.
 
     Returns:
-        Where the pelvis is, and the outcome.
+        The pelvis, and the outcome.
     """
     com_map = make_map(robot, targets)
     found, error = find_pelvis(robot, com_map, com, tolerance, guess)
@@ -215,7 +228,7 @@ def set_values(robot: Record, t: Vector, error: float, values: Array) -> None:
 def solve_one(
     com: Array, R: Array, feet: Array, robots: Array, tolerance: float, values: Array
 ) -> int:
-    """Solves a point, beginning where the last ones lead.
+    """Solves a point, starting from an extrapolation of the last ones.
 
     Args:
         com: (3,) m, target in the world.

@@ -1,22 +1,22 @@
 """The state machine of a walking robot, and the joint targets that it commands.
 
-  UNKNOWN, REFUSED, READY   update(): by what is measured (WalkChecks)
+  UNKNOWN, REFUSED, READY   update(): by the measurements (WalkChecks)
   READY -> PLANNING         start_planning(); then begin() with the plan, or refuse()
   APPROACHING               to the walk's first posture; then
-  WALKING                   until the walk's end, then READY; go_on() takes one that is planned
-                            again; stop() leads to
-  STOPPING                  a shorter walk is planned and given to replace()
+  WALKING                   until the walk's end, then READY; go_on() replaces its further steps;
+                            stop() leads to
+  STOPPING                  a shorter walk is planned and passed to replace()
   FALLEN                    from any motion, by update(); left when the robot stands again
 
-A walk stops when an input is missing, when joints do not follow or report what cannot be
-(CommandGuard), and when the clock of the readings jumps; another one begins only when asked for.
+A walk stops when an input is missing, when joints do not follow or report implausible positions
+(CommandGuard), and when the clock of the readings jumps; another one begins only on request.
 
-No clocks, threads and messages: times are those of the joints' readings, s. Each transition that
-changes the joint targets returns a Command: a whole path that ends stationary with both feet on the
-ground. So nothing worse than a finished walk happens when no further command follows. Before it is
-sent it goes through limited(); target_at() gives the joint targets of any time, limited likewise:
-what a streamed trajectory point is made of. There a Stabiliser's feedback is added, on walks and
-while the robot stands; it comes and goes within BLEND.
+Without clocks, threads and messages: times are those of the joints' readings, s. Each transition
+that changes the joint targets returns a Command: a whole path that ends stationary with both
+feet on the ground. So nothing worse than a finished walk happens when no further command
+follows. Before it is sent it must pass limited(); target_at() returns the limited joint targets
+of any time, for streamed trajectory points. There a Stabiliser's feedback is added, on walks and
+while the robot stands; it is faded in and out within BLEND.
 """
 
 from contextlib import suppress
@@ -39,12 +39,23 @@ HALT_TIME = 0.3  # s, in which an interrupted motion comes to a stop
 SPEED_FRACTION = 0.25  # of the joints' speed limits, on the way to the first posture
 MAX_GAP = 0.1  # s between readings, for which feedback and a plan's waiting count
 SWAY_TIME = 0.3  # s, for which a robot that stood may seem not to
-BLEND = 0.5  # s, in which feedback comes and goes
+BLEND = 0.5  # s, in which feedback is faded in and out
 SLIP = 0.01  # m and rad, by which soles may move to each other on that way
 
 
 class WalkPhase(IntEnum):
-    """What a session does; the numbers are those of com_msgs/WalkState."""
+    """State of a session; values of com_msgs/WalkState.
+
+    Attributes:
+        UNKNOWN: no reading yet.
+        READY: the robot stands, a walk may begin.
+        REFUSED: a walk may not begin, see the reason.
+        PLANNING: a walk is being planned.
+        APPROACHING: moving to the walk's first posture.
+        WALKING: along the walk.
+        STOPPING: a shorter walk is planned or walked.
+        FALLEN: until the robot stands again.
+    """
 
     UNKNOWN = 0
     READY = 1
@@ -65,7 +76,7 @@ class Command:
     """Joint targets for the robot.
 
     Attributes:
-        path: joint targets; its times are those of the joints' readings, s.
+        path: joint targets (n,); its times are those of the joints' readings, s.
         start: s, when it was decided; all points are later.
     """
 
@@ -78,7 +89,9 @@ class Outcome:
     """How a walk ended.
 
     Attributes:
+        completed: all steps were made.
         reason: why not; "" when they were.
+        steps: number of steps that were made.
     """
 
     completed: bool
@@ -90,16 +103,24 @@ class Outcome:
 
 
 class WalkSession:
-    """Decides for one robot.
+    """Controls the walks of one robot.
 
     Args:
-        approach_time: s, at least, for the way to a walk's first posture.
+        biped: the robot.
+        checks: whether it stands.
+        approach_time: s, shortest time for the motion to a walk's first posture.
         delay: s, from a decision to the first point that it changes.
-        stabiliser: Feedback, where targets are asked for one by one, by target_at.
+        limits: of commands and following errors.
+        stabiliser: feedback for the targets of target_at; None: none.
 
     Attributes:
-        balances: Whether it has feedback also while it stands.
-        reason: Why it does not walk, or stops; "" when all is well.
+        guard: checks all commands.
+        stabiliser: as given.
+        balances: whether feedback is used also while the robot stands.
+        state: of the session.
+        reason: why it does not walk, or stops; "" otherwise.
+        walk: the present or last one; None before the first.
+        outcome: of the last walk; None during one and before the first.
     """
 
     def __init__(
@@ -119,14 +140,14 @@ class WalkSession:
         # s, of the last reading; of the last that stood
         self._last = self._stood = -np.inf
         self._stop_reason = ""
-        self._awaited = False  # a stop is to be planned
+        self._awaited = False  # a stop must be planned
         self.stabiliser = stabiliser
         self._reading: Reading | None = None
         self._followed: Walk | None = None  # by the stabiliser
-        self._fed: Stabilised | None = None  # what it gave last
+        self._fed: Stabilised | None = None  # its last result
         self._fed_at, self._asked_at = 0.0, np.inf  # s
         self._feeds, self.balances = False, True
-        # what feedback changed last, (n,) rad or m, and how much of it counts, 0 to 1
+        # last change by feedback, (n,) rad or m, and its weight, 0 to 1
         self._change, self._gain = np.zeros(biped.model.n_joints), 0.0
         self.state, self.reason = WalkPhase.UNKNOWN, "no joint_states yet"
         self.walk: Walk | None = None
@@ -142,26 +163,40 @@ class WalkSession:
         return "a walk is under way: wait for its end, or stop it first"
 
     def commanded_posture(self, measured: Array) -> Array:
-        """Joint targets (n,) of now; before the first command, the measured positions."""
+        """Present joint targets.
+
+        Args:
+            measured: (n,) rad or m, used before the first command.
+
+        Returns:
+            (n,) rad or m.
+        """
         if self._commanded is None:
             return measured
         return self._commanded.sample(self._last)[0]
 
     def start_planning(self) -> None:
-        """A walk is being planned; only after refusal() is ""."""
+        """Sets the state PLANNING; allowed only if refusal() is ""."""
         self.state, self.reason, self.outcome = WalkPhase.PLANNING, "", None
 
     def refuse(self, reason: str) -> None:
-        """The walk that was expected cannot be; reason "": it is to be asked for again later."""
+        """Ends PLANNING without a walk.
+
+        Args:
+            reason: for the outcome; "": no outcome, the walk will be requested again later.
+        """
         self.state, self.reason = WalkPhase.READY, ""
         self.outcome = Outcome(False, reason, 0) if reason else None
 
     def problem(self, reading: Reading, sways: bool = False) -> str:
-        """Why a walk that was expected may not begin now and how to fix it; "" when it may.
+        """Checks whether a planned walk may begin now.
 
         Args:
-            reading: what is measured.
-            sways: As for WalkChecks.problem.
+            reading: of the sensors.
+            sways: as for WalkChecks.problem.
+
+        Returns:
+            Why not and how to fix it; "" when it may.
         """
         aim = None
         if self._commanded is not None:
@@ -169,11 +204,11 @@ class WalkSession:
         return self._checks.problem(reading, aim, sways)
 
     def begin(self, walk: Walk, reading: Reading) -> Command | None:
-        """Begins the walk that was expected.
+        """Begins the walk that was planned.
 
         Args:
             walk: as planned.
-            reading: what is measured.
+            reading: of the sensors.
 
         Returns:
             The path to send; None, with an outcome, when it may not begin.
@@ -208,11 +243,14 @@ class WalkSession:
         return self._command(path, reading.time)
 
     def stop(self, reason: str, now: float | None = None) -> Command | None:
-        """Ends a motion with both feet down; where that needs a plan, stop_due asks for it.
+        """Stops a motion with both feet down; where that needs a plan, stop_due requests it.
 
         Args:
             reason: for the state.
-            now: s, of the joints' readings; default: of the last one.
+            now: s, of the joints' readings; None: of the last one.
+
+        Returns:
+            The path to send; None if nothing changes yet.
         """
         stands = self.walk is not None and not self.walk.plan.steps
         if self.state is WalkPhase.APPROACHING or (
@@ -232,15 +270,20 @@ class WalkSession:
 
     @property
     def stop_due(self) -> bool:
-        """Whether a stop is to be planned, by Walker.plan_stop from walk_time on."""
+        """Whether a stop must be planned, by Walker.plan_stop from walk_time on."""
         return self._awaited and self.state is WalkPhase.STOPPING
 
     def replace(self, walk: Walk, changes_at: float, now: float) -> Command | None:
-        """Goes on with a walk that stops; None where it came too late and is to be planned again.
+        """Continues with a shorter walk that stops.
 
         Args:
-            changes_at: s of the walk, up to which it is the present one.
+            walk: by Walker.plan_stop.
+            changes_at: s of the walk, up to which it is identical to the present one.
             now: s, of the joints' readings.
+
+        Returns:
+            The path to send; None where it came too late and must be planned again, or nothing
+            changes.
         """
         if self.state is not WalkPhase.STOPPING:
             return None
@@ -253,11 +296,15 @@ class WalkSession:
         return self._command(walk.path.shifted(self._begin), now)
 
     def go_on(self, walk: Walk, changes_at: float, now: float) -> Command | None:
-        """Goes on with a walk that was planned again; None where it came too late, or it stops.
+        """Continues with a walk whose further steps were planned again.
 
         Args:
-            changes_at: s of the present walk, up to which both are the same.
+            walk: by Walker.change.
+            changes_at: s of the present walk, up to which both are identical.
             now: s, of the joints' readings.
+
+        Returns:
+            The path to send; None where it came too late, or the robot does not walk.
         """
         late = now + 0.5 * self._delay > self._begin + changes_at
         if late or self.state is not WalkPhase.WALKING:
@@ -267,11 +314,14 @@ class WalkSession:
 
     # --- measurements ---------------------------------------------------------------------------
     def update(self, reading: Reading, jump: float = 0.0) -> Command | None:
-        """Updates the state by what is measured.
+        """Updates the state with a reading.
 
         Args:
-            reading: what is measured.
+            reading: of the sensors.
             jump: s, by which the clock of the readings has jumped before this one.
+
+        Returns:
+            The path to send when the robot must stop; else None.
         """
         if jump:
             self._begin, self._last = self._begin + jump, -np.inf
@@ -307,7 +357,7 @@ class WalkSession:
         return None
 
     def _wait_for_feet(self, dt: float) -> None:
-        """Puts off what is left of the walk by what the stabiliser's plan is slower in dt, s."""
+        """Delays the rest of the walk by what the stabiliser's plan lags behind in dt, s."""
         if self.balance is None or self._fed is None or self._commanded is None:
             return
         late = (1.0 - self._fed.rate) * dt
@@ -318,7 +368,7 @@ class WalkSession:
             )
 
     def _feed_back(self, time: float, q: Array, qd: Array) -> tuple[Array, Array]:
-        """Targets for a time with the stabiliser's feedback; those of the plan without one."""
+        """Targets for a time, including the stabiliser's feedback if there is one."""
         stabiliser, reading = self.stabiliser, self._reading
         if stabiliser is None or reading is None:
             return q, qd
@@ -353,7 +403,7 @@ class WalkSession:
         return q + part * self._change, rate * qd
 
     def _to_follow(self, reading: Reading) -> Walk | None:
-        """What the stabiliser is to follow now; None: nothing."""
+        """The walk that the stabiliser should follow now; None: none."""
         if self.state in (WalkPhase.WALKING, WalkPhase.STOPPING):
             return self.walk if self.walk is not None and self.walk.fed_back else None
         upright = (
@@ -372,7 +422,11 @@ class WalkSession:
         self._followed, self._feeds, self._gain = None, False, 0.0
 
     def advance(self, now: float) -> None:
-        """Updates the state to a time, s of the joints' readings; also while those are stale."""
+        """Updates the state to a time; also while readings are stale.
+
+        Args:
+            now: s, of the joints' readings.
+        """
         if self.walk is None or self.state not in MOVING:
             return
         if self.state is WalkPhase.APPROACHING and now >= self._begin:
@@ -387,7 +441,7 @@ class WalkSession:
             self._stood = now
 
     def _set_standing(self, reading: Reading) -> None:
-        """Whether it stands as commanded; or in its nominal posture, when somebody moved it."""
+        """Updates whether the robot stands as commanded, or, if moved, in its nominal posture."""
         problem = self.problem(reading)
         if (
             problem
@@ -421,12 +475,12 @@ class WalkSession:
     # --- queries --------------------------------------------------------------------------------
     @property
     def balance(self) -> Stabiliser | None:
-        """The stabiliser, while the robot has its feedback."""
+        """The stabiliser, while its feedback is used; else None."""
         return self.stabiliser if self._feeds and self._fed is not None else None
 
     @property
     def fault(self) -> Fault:
-        """What the stabiliser found wrong last."""
+        """Last fault of the stabiliser."""
         return Fault.NONE if self._fed is None else self._fed.fault
 
     @property
@@ -435,11 +489,25 @@ class WalkSession:
         return self.time_of(self._last)
 
     def time_of(self, now: float) -> float:
-        """Time of the walk at a time of the joints' readings, s; NaN when there is none."""
+        """Time of the walk at a time of the joints' readings.
+
+        Args:
+            now: s, of the joints' readings.
+
+        Returns:
+            s; NaN when there is no walk.
+        """
         return now - self._begin if self.walk is not None else float("nan")
 
     def remaining(self, now: float) -> Command | None:
-        """The targets after a time; None before the first command."""
+        """The targets after a time.
+
+        Args:
+            now: s, of the joints' readings.
+
+        Returns:
+            The path; None before the first command.
+        """
         return (
             None
             if self._commanded is None
@@ -447,19 +515,30 @@ class WalkSession:
         )
 
     def limited(self, command: Command) -> Command:
-        """What may be sent of a command."""
+        """The command, limited by the guard; to be sent in its place.
+
+        Args:
+            command: returned by this session.
+        """
         path = command.path
         q, qd = self.guard.limit(path.time, path.q, path.qd)
         return Command(JointPath(path.time, q, qd), command.start)
 
     def planned_now(self) -> WalkInstant | None:
-        """What is planned for now; None before the first walk."""
+        """The plan at the present time; None before the first walk."""
         if self.walk is None:
             return None
         return self.walk.instant(min(max(self.walk_time, 0.0), self.walk.duration))
 
     def target_at(self, time: float) -> tuple[Array, Array] | None:
-        """Joint positions and velocities (n,) to be sent for a time; None: none are."""
+        """Joint targets for a time, with feedback and limits.
+
+        Args:
+            time: s, of the joints' readings.
+
+        Returns:
+            Positions (n,) rad or m and velocities (n,) rad/s or m/s; None: none are to be sent.
+        """
         if self._commanded is None:
             return None
         q, qd = self._feed_back(time, *self._commanded.sample(time))
@@ -475,9 +554,7 @@ class WalkSession:
         order = self._command(path, now)
         self.outcome = Outcome(False, reason, self.walk.steps_made(now - self._begin))
         self.state, self.reason, self._awaited = state, reason, False
-        if (
-            state is WalkPhase.FALLEN
-        ):  # whoever sets it up again brings it to the nominal posture
+        if state is WalkPhase.FALLEN:  # it will be set up in the nominal posture
             self._fall(reason)
         return order
 
@@ -488,7 +565,7 @@ class WalkSession:
 
 
 def _join(before: JointPath, path: JointPath, now: float) -> JointPath:
-    """The targets up to a path and then the path, without those of long ago."""
+    """The earlier targets up to a path and then the path, without those older than 1 s."""
     recent = before.time > now - 1.0
     if before.time[0] >= path.time[0] or before.end < now or not recent.any():
         return path

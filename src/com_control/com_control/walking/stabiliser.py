@@ -4,8 +4,8 @@
   stabiliser.start(walk.plan, walk.samples, walk.path.q[0])
   at each measurement: stabiliser.update(R_world_root, q, wrenches, dt, lead)
 
-A plan without steps is standing. A fault that ends a walk is reported; who drives the robot stops
-at the next double support, and sends nothing more to one that has fallen.
+A plan without steps is standing. Faults that end a walk are reported; the caller stops at the
+next double support, and sends nothing more to a robot that has fallen.
 """
 
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ from com_model.dynamics.link_frames import LinkFrames
 UPRIGHT, FALLEN_HEIGHT = cos(radians(30.0)), 0.7
 LEAST_LOAD, MOST_LOAD, LOAD_TIME = 0.5, 1.6, 0.1  # of the weight on both feet, for s
 FAILURES = 5  # points in a row that inverse kinematics do not find
-# Out of reach, the CoM is asked for at the nearest height that is found, by so much of its height
+# Out of reach, the CoM is commanded to the nearest height that is found, by this fraction of it
 # from the one before, and by no more than MOST_OFF from the plan's; s, in which it goes back.
 HEIGHTS, MOST_OFF, RETURN = (
     0.0025 * np.array([0, -1, 1, -2, 2, -3, 3, -4, 4, -8, 8]),
@@ -51,18 +51,21 @@ HEIGHTS, MOST_OFF, RETURN = (
 REACH = 1.2, 2.0
 BLEND = 0.4  # s, from one plan to another
 SETTLING = 3.0  # offset_time, after which the offset counts as found
-# of the CoM's height, the offset's sigma beside what is seen to vary
+# of the CoM's height, added to the offset's standard deviation
 SYSTEMATIC = 0.003
 
 
 class Fault(IntEnum):
-    """What is wrong; the greatest number is the worst.
+    """Faults in rising order of severity.
 
     Attributes:
-        BEYOND_REACH: the DCM is farther from its plan than soles can correct.
-        OFFSET_BOUND: the model's CoM is wrong by more than the stabiliser may correct.
+        NONE: no fault.
+        BEYOND_REACH: the DCM is farther from its plan than the soles can correct.
+        OFFSET_BOUND: the model's CoM is off by more than the stabiliser may correct.
         NO_WRENCH: a foot's wrench is missing or implausible.
+        NO_IMU: the IMU's orientation is missing.
         UNREACHABLE: inverse kinematics fail.
+        FALLEN: by the measured tilt or height.
     """
 
     NONE = 0
@@ -74,7 +77,7 @@ class Fault(IntEnum):
     FALLEN = 6
 
 
-FIXES = {  # what each means and how to fix it
+FIXES = {  # meaning of each and how to fix it
     Fault.NONE: "",
     Fault.BEYOND_REACH: "the centre of mass is farther from the plan than the soles can correct",
     Fault.OFFSET_BOUND: "the centre of mass is too far from the model's: identify the robot first",
@@ -87,13 +90,13 @@ FIXES = {  # what each means and how to fix it
 
 @dataclass(frozen=True, eq=False)
 class Stabilised:
-    """What an update gives.
+    """Result of an update.
 
     Attributes:
         q: (n,) rad or m, joint targets.
-        rate: of the plan's time; 0 while it waits for a foot, up to 1.6 where the robot is
-            ahead of it.
-        fault: the worst.
+        rate: of the plan's time; 0 while it waits for a foot, up to 1.6 where the robot is ahead
+            of it.
+        fault: the most severe one.
     """
 
     q: Array
@@ -102,15 +105,18 @@ class Stabilised:
 
     @property
     def must_stop(self) -> bool:
-        """Whether the walk is to end at the next double support, or at once when FALLEN."""
+        """Whether the walk must end at the next double support, or at once when FALLEN."""
         return self.fault > Fault.BEYOND_REACH
 
 
 def ankle_joints(leg: BipedLeg) -> tuple[str, str]:
-    """Names of the joints that turn a sole about its x and y axes.
+    """Names of the joints that rotate a sole about its x and y axes.
+
+    Args:
+        leg: of the robot.
 
     Raises:
-        BipedError: The ankle has not two joints.
+        BipedError: the ankle has not two joints.
     """
     if leg.free:
         raise BipedError(f"no joint moves {leg.free}: walk without (stabiliser:=false)")
@@ -120,14 +126,17 @@ def ankle_joints(leg: BipedLeg) -> tuple[str, str]:
 
 
 def ankle_stiffness(biped: Biped, config: RobotConfig) -> Array:
-    """Stiffness (2,) N m/rad of the servos of an ankle about the sole's x and y axes.
+    """Stiffness of the servos of an ankle about the sole's x and y axes.
 
     Args:
         biped: the robot.
         config: its configuration, with servo.stiffness of the ankle's joints.
 
+    Returns:
+        (2,) N m/rad.
+
     Raises:
-        BipedError: The configuration does not give it, or an ankle has not two joints.
+        BipedError: the configuration lacks it, or an ankle has not two joints.
     """
     found = []
     for name in ankle_joints(biped.legs[0]):
@@ -142,7 +151,7 @@ def ankle_stiffness(biped: Biped, config: RobotConfig) -> Array:
 
 
 def make_table(plan: WalkPlan, samples: Samples) -> Table:
-    """A walk for the law.
+    """Makes the law's table of a walk.
 
     Args:
         plan: with its steps.
@@ -173,21 +182,25 @@ def make_table(plan: WalkPlan, samples: Samples) -> Table:
 
 
 class Stabiliser:
-    """Feedback for one robot.
+    """Feedback control of one robot's walks.
 
     Args:
-        biped: The robot; its soles have corners.
+        biped: the robot; its soles have corners.
         stiffness: (2,) N m/rad, see ankle_stiffness.
         period: s, between two measurements.
         delay: s, of sensors and bus.
-        step_adjustment: Whether footholds follow the DCM forwards and backwards.
-        heading_feedback: Whether it turns back where a sole has turned on the ground.
+        step_adjustment: whether footholds follow the DCM forwards and backwards.
+        heading_feedback: whether it turns back where a sole has rotated on the ground.
 
     Attributes:
-        memory, target: State and last result of the law; see stabiliser_law.
+        biped: as given.
+        body: properties of the robot for the law; after start().
+        table: the walk for the law; after start().
+        memory: state of the law; see stabiliser_law.
+        target: last result of the law; see stabiliser_law.
 
     Raises:
-        BipedError: A sole has no corners, or the stiffness is not above 0.
+        BipedError: a sole has no corners, or the stiffness is not above 0.
     """
 
     def __init__(
@@ -224,7 +237,14 @@ class Stabiliser:
         self._found_for = 0.0
 
     def set_stiffness(self, stiffness: ArrayLike) -> None:
-        """Uses another stiffness (2,) N m/rad of an ankle, from now on; raises BipedError."""
+        """Uses another stiffness of the ankles from now on.
+
+        Args:
+            stiffness: (2,) N m/rad, see ankle_stiffness.
+
+        Raises:
+            BipedError: it is not two numbers above 0.
+        """
         given = np.asarray(stiffness, dtype=float)
         if given.shape != (2,) or not (given > 0.0).all():
             raise BipedError(
@@ -235,7 +255,7 @@ class Stabiliser:
             self.body.kappa[:] = given / (self.body.mass * GRAVITY * self.body.height)
 
     def start(self, plan: WalkPlan, samples: Samples, q: Array) -> None:
-        """Begins a walk; what is known of the offset and of the ground stays.
+        """Begins a walk; the estimates of the CoM's offset and of the ground are kept.
 
         Args:
             plan: with its steps.
@@ -258,7 +278,7 @@ class Stabiliser:
         )
 
     def replace(self, plan: WalkPlan, samples: Samples, later: float = 0.0) -> None:
-        """Goes on with another plan that is near the present one and has the same feet for now.
+        """Continues with another plan, near the present one and with the same feet for now.
 
         Args:
             plan: with its steps.
@@ -286,7 +306,7 @@ class Stabiliser:
 
     @property
     def offset(self) -> tuple[Array, Array]:
-        """Where the CoM is beyond the model, (2,) m, and its sigma; inf: not yet known.
+        """Offset of the CoM from the model's (2,) m, and its standard deviation; inf: unknown.
 
         Forwards and to the left, in the axes of the pelvis' heading.
         """
@@ -297,7 +317,7 @@ class Stabiliser:
 
     @property
     def margin(self) -> float:
-        """How far the DCM may still move until its error is beyond reach, 1 to 0 and less."""
+        """Margin of the DCM error to the reach of the soles: 1 without error, below 0 beyond."""
         x, y, x_aim, y_aim = self.target.estimate[5:9].tolist()
         return 1.0 - max(
             abs(x - x_aim) / self._reach[0], abs(y - y_aim) / self._reach[1]
@@ -311,14 +331,17 @@ class Stabiliser:
         dt: float,
         lead: float,
     ) -> Stabilised:
-        """Goes on by a measurement.
+        """Processes a measurement.
 
         Args:
-            R_world_root: (3, 3) orientation of the root link by the IMU; NaN: not known.
+            R_world_root: (3, 3) orientation of the root link by the IMU; NaN: unknown.
             q: (n,) rad or m.
-            wrenches: (2, 6) as for walk_monitor.Reading; None or NaN: not known.
+            wrenches: (2, 6) as for walk_monitor.Reading; None or NaN: unknown.
             dt: s, since the last one.
             lead: s, from the measurement to the time that the targets are for.
+
+        Returns:
+            Joint targets, rate of the plan's time, and the fault.
         """
         R, p = self._poses.poses(q)
         soles = np.concatenate((R, p[:, :, None]), axis=2)
@@ -356,7 +379,7 @@ class Stabiliser:
         self.memory.lean[:] *= 0.9
 
     def _is_implausible(self, wrenches: Array, dt: float) -> bool:
-        """Whether both feet stand and do not carry the robot, for too long."""
+        """Whether both feet are in stance and have not carried the robot for LOAD_TIME."""
         load = float(wrenches[:, 2].sum()) / (self.biped.model.mass * GRAVITY)
         stands = not self.table.moves[0] < self.phase < self.table.moves[1]
         wrong = stands and not LEAST_LOAD < load < MOST_LOAD
@@ -364,7 +387,7 @@ class Stabiliser:
         return self._implausible > LOAD_TIME
 
     def _attitude_by_sole(self, soles: Array) -> Array:
-        """Orientation of the root link with the foot that stands where it is commanded."""
+        """Orientation (3, 3) of the root link if the foot in stance is where it is commanded."""
         i = min(int(self.phase / self.table.dt), len(self.table.com) - 1)
         foot = int(np.argmin(self.table.swing[i]))
         return np.asarray(self.target.feet[foot, :, :3] @ soles[foot, :, :3].T)

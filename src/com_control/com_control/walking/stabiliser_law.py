@@ -1,31 +1,35 @@
-"""One tick of the walking stabiliser, compiled: where CoM and soles are to be commanded.
+"""One tick of the walking stabiliser, compiled: commanded positions of CoM and soles.
 
 Under position servos the robot is one spring between the commanded CoM s and the real one c:
 
-  c'' = w^2 (c - p),   p = kappa (c - s) from the middle of the stance foot,   kappa = K / (m g h)
+  c'' = w^2 (c - p),   p = kappa (c - s) from the middle of the stance foot,   kappa = K / (m g
+  h)
 
-with w^2 = g / h, K the stiffness of ankle servo and ground in series. kappa > 1 stands without
-feedback; kappa < 1 falls, however good the plan. With the plan's CoM c_r, ZMP p_r and DCM
-xi_r = c_r + c_r'/w:
-
-- base: the IMU's attitude, and the loaded soles where they are commanded; c_k the CoM by the joints
+with w^2 = g / h, K the stiffness of ankle servo and ground in series. With kappa > 1 it stands
+without feedback; with kappa < 1 it falls, however good the plan. With the plan's CoM c_r, ZMP
+p_r and DCM xi_r = c_r + c_r'/w:
+- base: the IMU's attitude, and the loaded soles where they are commanded; c_k the CoM by the
+joints
 - c, v: c' = v + 1.4 w_o (c_k - c), v' = f / m - a + w_o^2 (c_k - c): f is the measured force
-- pull: T_f a' = f / m - a - c_r'': horizontal force that stays, which is a tilted IMU's, a force
-  sensor's zero, or a pull, and no motion
-- offset: T_b b' = p + h (f - m a) / f_z - c_k - b - q_r with q_r = p_r - (c_r - c_r''/w^2): what
-  wrenches say of the CoM beyond the model, less what the swinging legs' momentum explains; as the
-  pull in the axes of the pelvis' planned heading, with which it turns
-- DCM error e = c + b + v/w - xi_r; ZMP asked for p_d = p_r + (1 + k_p) e + k_i int e dt
-- lean: y' = 2 w (G (c + b - c_r) + (G_v / w) (v - c_r') - y); the CoM is commanded to c_r - y - b
+- pull: T_f a' = f / m - a - c_r'': constant horizontal force due to a tilted IMU, the bias of a
+force sensor, or a pull, not due to motion
+- offset: T_b b' = p + h (f - m a) / f_z - c_k - b - q_r with q_r = p_r - (c_r - c_r''/w^2): the
+CoM by the wrenches relative to the model's, without the part of the swinging legs' momentum;
+like the pull in the axes of the pelvis' planned heading, with which it turns
+- DCM error e = c + b + v/w - xi_r; desired ZMP p_d = p_r + (1 + k_p) e + k_i int e dt
+- lean: y' = 2 w (G (c + b - c_r) + (G_v / w) (v - c_r') - y); the CoM is commanded to c_r - y -
+b
 - ankles: theta' = -(A / (m g h)) D(tau_d - tau) - theta / T_a with A = 0.5 / (T_t kappa); a sole
-  that rocks on an edge or ridge, which the ZMP of its force does not leave, turns until it does, by
-  up to 0.5 rad/s, less where soles are stiff (the gain is for soles that lie flat); see settle_sole
+that rocks on an edge or ridge, which the ZMP of its force does not leave, is rotated until it
+does, by up to 0.5 rad/s, less where soles are stiff (the gain is for soles that lie flat); see
+settle_sole
 - forces of both feet: z_1' = -z_2' = -(A_z / 2) ((a_d1 - a_d2) - (a_1 - a_2)), a: load fractions
-- a foot that is to carry and does not goes down, and the plan waits; one that lands early stays
-- the plan's time goes on faster or slower by the lateral DCM error: law_table.find_pace
-- a foot lands before or behind its place by the DCM error forwards, if asked for: adjust_step
+- late contact: a foot that the plan expects to be loaded but is not moves down, and the plan's
+clock pauses; early contact: a foot that touches down before its time stops where it is
+- the plan's time runs faster or slower by the lateral DCM error: law_table.find_pace
+- optional: a foot lands before or behind its position by the forward DCM error: adjust_step
 - ground: the loaded soles' gradient; soles are commanded parallel to it, the next foothold on it
-- heading: soles that turn on the ground are commanded so, by the IMU, if asked for: turn_feet
+- optional heading: soles that rotate on the ground, by the IMU, are commanded there: turn_feet
 """
 
 from math import atan2, cos, exp, hypot, sin
@@ -62,14 +66,15 @@ from com_model.geometry.vector_kernels import Vector, add, cross, set_product, t
 
 
 class Sensed(NamedTuple):
-    """What is measured, in the axes of the root link unless said otherwise.
+    """Measurements of one tick, in the axes of the root link unless stated otherwise.
 
     Attributes:
-        R_imu: (3, 3) orientation of the root link, z upwards, of any yaw; NaN: not known.
-        soles: (2, 3, 4) poses of the soles by the joints.
-        com: (3,) m, by the joints.
-        wrenches: (2, 6) N and N m, of the ground on each foot about its sole's origin, in
-            the sole's axes; NaN: not known.
+        R_imu: (3, 3) orientation of the root link in a gravity-aligned frame of arbitrary yaw;
+            NaN: unknown.
+        soles: (2, 3, 4) poses of the soles from the joint positions.
+        com: (3,) m, from the joint positions.
+        wrenches: (2, 6) force (N) and moment (N m) of the ground on each foot, about its sole's
+            origin, in the sole's axes; NaN: unknown.
     """
 
     R_imu: Array
@@ -79,27 +84,27 @@ class Sensed(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """The state; arrays that the tick overwrites.
+    """State of the stabiliser; arrays that the tick overwrites.
 
     Attributes:
-        phase: (4,) time of the plan, s; s, waited for this step; 1.0 after the first tick;
+        phase: (4,) time of the plan, s; time waited for this step, s; 1 after the first tick;
             rate of the plan's time, 0 to 1.6.
         motion: (2, 2) m and m/s, c and v of x and y.
-        offset: (2, 2) m and m^2, b forwards and leftwards of the pelvis, and the mean square
-            of what is left.
+        offset: (2, 2) m, b forwards and leftwards of the pelvis, and m^2, its mean square
+            residual.
         pull: (2,) m/s^2, a forwards and leftwards of the pelvis.
         lean: (2,) m, y.
-        integral: (2,) m.
+        integral: (2,) m, of the DCM error times k_i.
         tilts: (2, 2) rad, of each foot about its x and y.
-        rocks: (2, 2, 3) of these: s, for which the ZMP of a foot's force has stayed; where,
-            over the sole's half size; rad/s, of the tilt beside that of the feedback.
+        rocks: (2, 2, 3) for each of these: s, for which the ZMP of the foot's force has stayed
+            in place; that place, over the sole's half size; rad/s, of the tilt in addition to
+            the feedback's.
         feet: (2, 3) m, of the commanded soles from the plan.
-        held: (2, 4) m, where a foot stays that landed early; 1.0: it does.
-        unloaded: (2,) s, for which a foot has not carried.
-        further: (2,) m, by which each foot is to land before its place.
+        held: (2, 4) m, position of a foot that landed early; and 1 if it did.
+        unloaded: (2,) s, for which a foot has been unloaded.
+        further: (2,) m, by which each foot should land before its planned position.
         slope: (2,) of the ground along x and y.
-        heading: (2,) rad, from the IMU's to the plan's: at the walk's start; now, by the
-            soles.
+        heading: (2,) rad, from the IMU's to the plan's: reference; and from the soles now.
         turns: (2,) rad, of the commanded soles from the plan, to the left.
     """
 
@@ -121,15 +126,15 @@ class Memory(NamedTuple):
 
 
 class Target(NamedTuple):
-    """What a tick sets.
+    """Result of a tick.
 
     Attributes:
         com: (3,) m, commanded.
         feet: (2, 3, 4) poses of the soles, commanded.
-        R_pelvis: (3, 3).
-        estimate: (11,) CoM x, y, z with its offset, m; its velocity x, y, m/s; DCM x, y;
-            planned DCM x, y; ZMP x, y, m (NaN: not known).
-        loads: (2,) fraction of the weight on each foot.
+        R_pelvis: (3, 3) orientation of the pelvis, commanded.
+        estimate: (11,) CoM x, y, z with its offset, m; its velocity x, y, m/s; DCM x, y, m;
+            planned DCM x, y, m; ZMP x, y, m (NaN: unknown).
+        loads: (2,) fraction of the weight on each foot; NaN: unknown.
     """
 
     com: Array
@@ -140,7 +145,7 @@ class Target(NamedTuple):
 
 
 def make_memory() -> Memory:
-    """Memory of a stabiliser before its first tick."""
+    """Allocates the state of a stabiliser before its first tick."""
     shapes = (
         4,
         (2, 2),
@@ -162,7 +167,7 @@ def make_memory() -> Memory:
 
 
 def make_target() -> Target:
-    """Memory for what a tick sets."""
+    """Allocates the result of a tick."""
     return Target(
         np.zeros(3), np.zeros((2, 3, 4)), np.eye(3), np.zeros(11), np.zeros(2)
     )
@@ -171,7 +176,7 @@ def make_target() -> Target:
 CARRIES, LANDED = 0.03, 0.08  # of the weight: a foot carries at all; has landed
 SHOULD_CARRY = 0.15
 PATIENCE = 0.04  # s, without load, before a foot searches for the ground
-RATE_TIME = 0.05  # s, in which the plan's time stops or goes on
+RATE_TIME = 0.05  # s, in which the plan's time stops or continues
 MAX_WAIT = 0.2  # s, by which the plan waits for one step
 SEARCH_SPEED, SEARCH_DEPTH = 0.12, 0.1  # of h per s, and of h
 STEEPEST = 0.3  # slope
@@ -190,7 +195,17 @@ TURN_TIME = 0.5  # s, in which a sole that turned on the ground is followed
 
 @njit
 def find_feet(table: Table, i: int, f: float, memory: Memory) -> Array:
-    """Places of the commanded soles, (2, 3) m."""
+    """Positions of the commanded soles.
+
+    Args:
+        table: the walk.
+        i: index of a row.
+        f: fraction of the way to the next row.
+        memory: offsets of the soles from the plan.
+
+    Returns:
+        (2, 3) m.
+    """
     feet = memory.feet.copy()
     for k in range(2):
         for j in range(3):
@@ -200,7 +215,17 @@ def find_feet(table: Table, i: int, f: float, memory: Memory) -> Array:
 
 @njit
 def load_share(table: Table, i: int, feet: Array, zmp: Array) -> float:
-    """Fraction of the weight on the left foot by which the ZMP is at (2,) m between the feet."""
+    """Planned load fraction of the left foot.
+
+    Args:
+        table: the walk.
+        i: index of a row.
+        feet: (2, 3) m, positions of the soles.
+        zmp: (2,) m.
+
+    Returns:
+        0 to 1.
+    """
     if table.swing[i, 0] >= 0.0:
         return 0.0
     if table.swing[i, 1] >= 0.0:
@@ -214,7 +239,18 @@ def load_share(table: Table, i: int, feet: Array, zmp: Array) -> float:
 def find_base(
     sensed: Sensed, axes: Array, feet: Array, memory: Memory, loads: Array
 ) -> Array:
-    """Pose [R p] (3, 4) of the root link: the IMU's attitude, loaded soles where commanded."""
+    """Pose of the root link: the IMU's attitude, with the loaded soles where they are commanded.
+
+    Args:
+        sensed: measurements.
+        axes: (2, 3, 3) commanded orientations of the soles.
+        feet: (2, 3) m, planned positions of the soles.
+        memory: offsets of the soles; its heading is set.
+        loads: (2,) load fractions.
+
+    Returns:
+        [R p] (3, 4) in the walk's frame.
+    """
     R, soles, pose = sensed.R_imu, sensed.soles, np.zeros((3, 4))
     turn_s = turn_c = 0.0
     for k in range(2):
@@ -238,7 +274,17 @@ def find_base(
 def total_wrench(
     sensed: Sensed, base: Array, feet: Array, normals: Array
 ) -> tuple[Vector, Vector]:
-    """Force (N) and moment (N m) about the frame's origin; sets the soles' normals (2, 3)."""
+    """Wrench of the ground about the walk frame's origin.
+
+    Args:
+        sensed: measurements.
+        base: (3, 4) pose of the root link.
+        feet: (2, 3) m, positions of the soles.
+        normals: (2, 3) set to the soles' normals.
+
+    Returns:
+        Force N and moment N m, walk's axes.
+    """
     force, moment, R = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), np.empty((3, 3))
     for k in range(2):
         set_product(base, sensed.soles[k], R)
@@ -258,7 +304,20 @@ def move_feet(
     target: Target,
     left: float,
 ) -> bool:
-    """Contact: early landing, search for the ground, the next foothold; True: the plan waits."""
+    """Handles contact: early landing, search for the ground, the next foothold.
+
+    Args:
+        body: properties of the robot.
+        table: the walk.
+        ahead: row of the table at the time of the command.
+        dt: s, since the last tick.
+        memory: changed.
+        target: loads and DCM of this tick.
+        left: planned load fraction of the left foot.
+
+    Returns:
+        Whether the plan must wait for a foot.
+    """
     waits, loads, e = False, target.loads, target.estimate[5:7] - target.estimate[7:9]
     i, f = ahead
     c, sine = heading_of(table, i)
@@ -312,7 +371,15 @@ def move_feet(
 def move_ankles(
     body: Body, dt: float, memory: Memory, wrenches: Array, asked: Array
 ) -> None:
-    """Ankle admittance: tilts of the soles, by moments asked for at points (2, 2) m of each."""
+    """Ankle admittance: tilts the soles by the difference of desired and measured moments.
+
+    Args:
+        body: properties of the robot.
+        dt: s, since the last tick.
+        memory: its tilts are changed.
+        wrenches: (2, 6) N and N m, at the soles.
+        asked: (2, 2) m, points of each sole at which its force should act.
+    """
     weight = body.mass * GRAVITY
     for k in range(2):
         load = max(wrenches[k, 2], 0.0)
@@ -343,7 +410,15 @@ def move_ankles(
 def find_slope(
     part: float, memory: Memory, loads: Array, normals: Array, feet: Array
 ) -> None:
-    """Follows the ground's slope by the loaded soles; feet that stand rise and sink with it."""
+    """Follows the ground's slope by the loaded soles; standing feet rise and sink with it.
+
+    Args:
+        part: 0 to 1, low-pass gain of this tick.
+        memory: slope and feet are changed.
+        loads: (2,) load fractions.
+        normals: (2, 3) of the soles.
+        feet: (2, 3) m, positions of the soles.
+    """
     for j in range(2):
         gradient = total = 0.0
         for k in range(2):
@@ -367,11 +442,15 @@ def update_offset(
     memory: Memory,
     away: Array,
 ) -> None:
-    """Follows what the wrenches say of CoM and horizontal force beyond offset and pull.
+    """Updates the CoM's offset and the pull by the residuals of the measured wrenches.
 
     Args:
-        time: s, of the pull.
-        away: (2, 2) m and m/s^2, along x and y.
+        h: m, height of the CoM.
+        heading: cosine and sine of the pelvis' heading.
+        dt: s, since the last tick.
+        time: s, time constant of the pull.
+        memory: offset and pull are changed.
+        away: (2, 2) m and m/s^2, residuals along x and y.
     """
     part, offset = min(dt / OFFSET_TIME, 1.0), memory.offset
     for j, rest in enumerate(headed((heading[0], -heading[1]), away[0])):
@@ -387,7 +466,15 @@ def update_offset(
 def command(
     table: Table, t: float, memory: Memory, target: Target, leaning: Array
 ) -> None:
-    """Sets CoM, soles and pelvis for a time of the plan, s."""
+    """Sets CoM, soles and pelvis for a time of the plan.
+
+    Args:
+        table: the walk.
+        t: s.
+        memory: offsets, tilts and slope.
+        target: set.
+        leaning: (2,) m, displacement of the commanded CoM.
+    """
     i, f = place_of(table, t)
     feet, zmp = find_feet(table, i, f, memory), np.empty(2)
     b = headed(heading_of(table, i), memory.offset[0])
@@ -421,16 +508,16 @@ def tick(
     memory: Memory,
     target: Target,
 ) -> None:
-    """Goes on by a measurement.
+    """Processes a measurement.
 
     Args:
         body: mass, height and ankles of the robot.
         table: the planned walk.
-        sensed: what is measured.
+        sensed: measurements.
         dt: s, since the last one.
         lead: s, from the measurement to the time that the command is for.
-        memory: State, overwritten.
-        target: Result.
+        memory: state, overwritten.
+        target: result, set.
     """
     h, weight = body.height, body.mass * GRAVITY
     w = (GRAVITY / h) ** 0.5

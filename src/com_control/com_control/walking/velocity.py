@@ -1,9 +1,9 @@
 """Walks that follow a velocity: the footsteps are planned while the robot walks.
 
-A walk always has AHEAD steps beyond the present one, and one more that sets both feet side by side:
-when nothing more is planned it ends by itself. Each time a foot has come down it is planned again,
-with the velocity of then. What was walked more than KEPT steps ago is left out: the pendulum
-forgets it by e^(-w T), below 1e-3 of a step.
+A walk always has AHEAD steps beyond the present one, and one more that sets both feet side by
+side: when nothing more is planned it ends by itself. After each touch-down it is planned again,
+with the velocity at that time. Steps made more than KEPT steps ago are left out: their effect on
+the pendulum decays by e^(-w T), below 1e-3 of a step.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,9 +33,10 @@ class VelocityWalker:
     """Plans one robot's walks by velocities (3,): m/s forwards, m/s and rad/s to the left.
 
     Args:
-        request: How to walk; its step_length is the longest that a velocity gives, and its numbers
-            of the way are not used.
-        stance: How the robot stands before its first walk.
+        walker: plans walks of the robot.
+        request: how to walk; its step_length is the longest step, and its numbers of the way are
+            not used.
+        stance: of the robot before its first walk.
     """
 
     def __init__(self, walker: Walker, request: WalkRequest, stance: Stance) -> None:
@@ -47,12 +48,19 @@ class VelocityWalker:
         )
 
     def begin(self, velocity: Array, q: Array) -> Walk:
-        """Plans a walk from where the robot stands with joints at q (n,), rad or m.
+        """Plans a walk from the robot's present stance.
 
-        A velocity that cannot be walked is halved, twice at most.
+        A velocity that cannot be walked is halved, at most twice.
+
+        Args:
+            velocity: (3,) m/s forwards and to the left, and rad/s.
+            q: (n,) joint positions, rad or m.
+
+        Returns:
+            The walk.
 
         Raises:
-            PlanError: It cannot be walked.
+            PlanError: it cannot be walked.
         """
         feet = find_stance(self._walker.biped, q).feet
         timing = Timing(**fields_for(self._request, Timing))
@@ -65,7 +73,7 @@ class VelocityWalker:
         return _first(plan, (1.0, 0.5, 0.25))
 
     def due(self, walk: Walk, t: float, velocity: Array) -> bool:
-        """Whether a walk is to be planned again: steps are missing, or too many.
+        """Whether a walk should be planned again: there are too few steps left, or too many.
 
         Args:
             walk: as planned.
@@ -76,18 +84,21 @@ class VelocityWalker:
         return 0 <= left <= AHEAD if np.any(velocity) else left > 1
 
     def go_on(self, walk: Walk, t: float, velocity: Array) -> Walk:
-        """Plans a walk again, after the step that is being made.
+        """Plans the further steps of a walk again, after the present one.
 
-        With the velocity 0 the next step is the last. One that cannot be walked is halved, then
-        0.
+        With the velocity 0 the next step is the last. A velocity that cannot be walked is
+        halved, then 0.
 
         Args:
             walk: as planned.
             t: s of the walk, now.
             velocity: (3,) m/s forwards and to the left, and rad/s.
 
+        Returns:
+            The changed walk.
+
         Raises:
-            PlanError: All steps are made, or not even a last one can be walked.
+            PlanError: all steps are made, or not even a last one can be walked.
         """
         plan = walk.plan
         made = plan.next_step(t)
@@ -125,7 +136,7 @@ class VelocityWalker:
 
 
 def _first(plan: Callable[[float], Walk], parts: Sequence[float]) -> Walk:
-    """The first of the walks at parts of a velocity that can be walked, or why none can."""
+    """The first walk that can be planned, for fractions of a velocity; raises the first error."""
     problems = []
     for part in parts:
         try:

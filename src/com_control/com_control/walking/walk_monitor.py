@@ -1,15 +1,15 @@
-"""What is measured of a walking robot: whether it may walk, and where it is in the walk's frame.
+"""Measurements of a walking robot: whether it may walk, and its pose in the walk's frame.
 
-The planned pose of a standing foot gives the robot's place; the measured joints give the rest.
-
-The zero moment point is measured by force and torque under the feet. A sensor at p in the sole's
-frame, rotated by R, reads force f and torque t. About the sole's origin, on the sole's plane,
+The planned pose of a standing foot determines the robot's pose, together with the measured
+joints. The zero moment point is measured by force and torque under the feet. A sensor at p in
+the sole's frame, rotated by R, reads force f and torque t. About the sole's origin, on the
+sole's plane,
 
   F = R f,  M = R t + p x F,  zmp_x = -M_y / F_z,  zmp_y = M_x / F_z
 
-For a sensor with the sole's axes at the height d above it that is (-t_y - f_x d) / f_z and
-(t_x - f_y d) / f_z: [CCGD] eqs 15, 16 in the axes of the paper. Of both feet together: the same
-with the sum of their forces and moments about a point of the ground.
+For a sensor with the sole's axes at the height d above it that is (-t_y - f_x d) / f_z and (t_x
+- f_y d) / f_z: [CCGD] eqs 15, 16 in the axes of the paper. Of both feet together: the same with
+the sum of their forces and moments about a point of the ground.
 """
 
 from dataclasses import dataclass
@@ -35,16 +35,16 @@ NO_WRENCHES = np.full((2, 6), np.nan)
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """What is measured at a time.
+    """Measurements at one time.
 
     Attributes:
         time: s.
         position: (n,) rad or m.
-        wrenches: (2, 6) of the ground on the left and right foot, in the axes and about the
-            origins of their sensors; None: not known.
-        tilt: rad, of the root link; NaN: not known.
-        missing: what is not received and how to fix it; "" when all is.
-        R_world_root: (3, 3) orientation of the root link by the IMU.
+        wrenches: (2, 6) force N and moment N m of the ground on the left and right foot, in the
+            axes and about the origins of their sensors; None: unknown.
+        tilt: rad, of the root link; NaN: unknown.
+        missing: input that is not received and how to fix it; "" when all are.
+        R_world_root: (3, 3) orientation of the root link by the IMU; None: unknown.
     """
 
     time: float
@@ -57,7 +57,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class CheckLimits:
-    """Bounds of what counts as standing."""
+    """Bounds of load, tilt and posture within which a walk may begin."""
 
     load_fraction: float = live_parameter(
         0.15,
@@ -79,7 +79,16 @@ class CheckLimits:
 
 
 class WalkChecks:
-    """WalkChecks of one robot."""
+    """Checks whether one robot may begin a walk, and whether it has fallen.
+
+    Args:
+        biped: the robot.
+        limits: the defaults by default.
+        use_wrenches: the feet must be loaded.
+
+    Attributes:
+        limits: as given; may be replaced.
+    """
 
     def __init__(
         self, biped: Biped, limits: CheckLimits | None = None, use_wrenches: bool = True
@@ -91,12 +100,15 @@ class WalkChecks:
     def problem(
         self, reading: Reading, commanded: Array | None, sways: bool = False
     ) -> str:
-        """Why no walk may begin and how to fix it; "" when one may.
+        """Checks whether a walk may begin.
 
         Args:
-            reading: what is measured.
-            commanded: (n,) rad or m, where the joints are to be; None: in the nominal posture.
-            sways: It may be tilted, and a foot be light, as that of a robot that is pushed.
+            reading: of the sensors.
+            commanded: (n,) rad or m, joint targets; None: the nominal posture.
+            sways: tilt and lightly loaded feet are allowed, as of a robot that is pushed.
+
+        Returns:
+            Why not and how to fix it; "" when it may.
         """
         upright = "the robot does not stand upright: "
         return (
@@ -108,7 +120,14 @@ class WalkChecks:
         )
 
     def missing(self, reading: Reading) -> str:
-        """What is not received or is no number."""
+        """Checks that all inputs are there.
+
+        Args:
+            reading: of the sensors.
+
+        Returns:
+            What is not received or not finite; "" when all is well.
+        """
         if reading.missing:
             return reading.missing
         if self._use_wrenches and not (
@@ -118,7 +137,14 @@ class WalkChecks:
         return ""
 
     def fallen(self, reading: Reading) -> str:
-        """That the robot has fallen, or nearly."""
+        """Checks the tilt.
+
+        Args:
+            reading: of the sensors.
+
+        Returns:
+            That the robot has fallen, or nearly; "" when it has not.
+        """
         tilted = self._tilted(reading, self.limits.fallen_tilt)
         return tilted and f"{tilted}: set it upright on both feet"
 
@@ -174,7 +200,11 @@ class WalkEstimate(NamedTuple):
 
 
 class WalkEstimator:
-    """Estimates where one robot is."""
+    """Estimates pose, CoM and ZMP of one robot in the walk's frame.
+
+    Args:
+        biped: the robot.
+    """
 
     def __init__(self, biped: Biped) -> None:
         self._biped = biped
@@ -188,11 +218,15 @@ class WalkEstimator:
     def estimate(
         self, reading: Reading, planned: WalkInstant | None
     ) -> WalkEstimate | None:
-        """The robot at a reading.
+        """Estimates the robot's state at a reading.
 
         Args:
-            planned: What the walk plans for that time; None before the first one: then the frame
-                is between the soles, and None comes back where they are not on one plane.
+            reading: of the sensors.
+            planned: the plan at that time; None before the first walk: then the frame is between
+                the soles.
+
+        Returns:
+            The estimate; None before the first walk if the soles are not on one plane.
         """
         own, wrenches = self._frames.poses(reading.position), NO_WRENCHES
         if reading.wrenches is not None:
@@ -219,11 +253,14 @@ class WalkEstimator:
 
 
 def standing_foot(stands: list[bool], loads: list[float]) -> int:
-    """The foot that is planned to stand; of two the one that carries more.
+    """The foot that is planned to stand; of two the one with the higher load.
 
     Args:
-        stands: of left and right, whether it is planned to stand.
+        stands: whether left and right are planned to stand.
         loads: N, on left and right.
+
+    Returns:
+        0 left, 1 right.
     """
     return int(max(0.0, loads[1]) > max(0.0, loads[0]) if all(stands) else stands[1])
 
@@ -236,12 +273,12 @@ def set_estimate(
     least: float,
     view: WalkEstimate,
 ) -> None:
-    """Sets soles, CoM and ZMP by the pose of the root and what is known in its frame.
+    """Sets soles, CoM and ZMP by the pose of the root and vectors in its frame.
 
     Args:
-        own: Orientations (2, 3, 3) and origins (2, 3) m of the soles.
-        com: (3,) m.
-        wrenches: (2, 6) as SoleZmp.wrenches_at_soles gives them.
+        own: orientations (2, 3, 3) and origins (2, 3) m of the soles, root frame.
+        com: (3,) m, root frame.
+        wrenches: (2, 6) as returned by SoleZmp.wrenches_at_soles.
         least: N, see set_zmp.
         view: with the pose of the root; its other arrays are set.
     """
@@ -257,12 +294,12 @@ def set_estimate(
 def set_zmp(wrenches: Array, soles: Array, least: float, zmp: Array) -> None:
     """Sets the ZMP of a robot by wrenches at its soles.
 
-    On the plane through the middle of the soles' origins, weighted by what each carries.
+    On the plane through the middle of the soles' origins, weighted by their loads.
 
     Args:
         wrenches: (2, 6) N and N m at the soles, in their frames.
         soles: (2, 3, 4) their poses.
-        least: N, that the ground must carry; else the ZMP is NaN.
+        least: N, smallest vertical force; below it the ZMP is NaN.
         zmp: (3,) m, set.
     """
     force, moment, carried, level = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), 0.0, 0.0
@@ -282,7 +319,7 @@ def set_zmp(wrenches: Array, soles: Array, least: float, zmp: Array) -> None:
 
 
 class Mounts(NamedTuple):
-    """How the feet's sensors are in their soles.
+    """Poses of the feet's sensors in the soles' frames.
 
     Attributes:
         R: (2, 3, 3) orientations.
@@ -295,7 +332,7 @@ class Mounts(NamedTuple):
 
 @compiled()
 def set_sole_wrenches(measured: Array, mounts: Mounts, wrenches: Array) -> None:
-    """Sets wrenches at the soles by those that are measured, see SoleZmp.
+    """Sets wrenches at the soles by those at the sensors, see SoleZmp.
 
     Args:
         measured: (2, 6) N and N m, axes and origins of the sensors.
@@ -310,10 +347,16 @@ def set_sole_wrenches(measured: Array, mounts: Mounts, wrenches: Array) -> None:
 
 
 class SoleZmp:
-    """Turns readings of the feet's sensors into the ZMP.
+    """Converts readings of the feet's sensors to wrenches at the soles and the ZMP.
+
+    Args:
+        biped: the robot.
+
+    Attributes:
+        least: N, vertical force below which the ZMP is undetermined.
 
     Raises:
-        BipedError: A sensor is not fixed to its sole.
+        BipedError: a sensor is not fixed to its sole.
     """
 
     def __init__(self, biped: Biped) -> None:
@@ -327,22 +370,28 @@ class SoleZmp:
         )
 
     def wrenches_at_soles(self, wrenches: ArrayLike) -> Array:
-        """Wrenches (2, 6) of the ground on the feet about the soles' origins, in the soles' axes.
+        """Wrenches of the ground on the feet about the soles' origins, in the soles' axes.
 
         Args:
-            wrenches: (2, 6) force (N) and torque (N m) of the ground on the left and right foot, in
-                the axes and about the origins of their sensors.
+            wrenches: (2, 6) force (N) and torque (N m) of the ground on the left and right foot,
+                in the axes and about the origins of their sensors.
+
+        Returns:
+            (2, 6) N and N m.
         """
         measured, found = as_array("wrenches", wrenches, (2, 6)), np.empty((2, 6))
         self._set(np.ascontiguousarray(measured), self._mounts, found)
         return found
 
     def robot_zmp(self, wrenches: ArrayLike, soles: ArrayLike) -> Array:
-        """ZMP (3,) m of the robot in a frame with z upwards; see set_zmp.
+        """ZMP of the robot in a frame with z upwards; see set_zmp.
 
         Args:
             wrenches: (2, 6) as for wrenches_at_soles.
             soles: (2, 3, 4) poses [R p] of the soles in that frame.
+
+        Returns:
+            (3,) m; NaN with too little load.
         """
         poses, zmp = (
             np.ascontiguousarray(as_array("soles", soles, (2, 3, 4))),
@@ -352,12 +401,19 @@ class SoleZmp:
         return zmp
 
     def vertical_forces(self, wrenches: ArrayLike) -> Array:
-        """Force normal to each sole (2,) N, upwards on the foot."""
+        """Force normal to each sole, upwards on the foot.
+
+        Args:
+            wrenches: (2, 6) as for wrenches_at_soles.
+
+        Returns:
+            (2,) N.
+        """
         return np.array(self.wrenches_at_soles(wrenches)[:, 2])
 
 
 def _mount(biped: Biped, sole: str, sensor: str) -> tuple[Array, Array]:
-    """Orientation of a foot's sensor in its sole's frame, and where it is there."""
+    """Orientation (3, 3) of a foot's sensor in its sole's frame, and its origin (3,) m there."""
     model = biped.model
     bodies = [
         int(model.bodies.body_of_link[model.link_index(name)])

@@ -1,6 +1,6 @@
-"""A walk from its footsteps: when each foot moves, where the ZMP goes, where CoM and feet are.
+"""A walk from its footsteps: the feet, the ZMP and the CoM over time.
 
-Feet in the air go along quintics, with continuous acceleration ([CCGD] 2.3).
+Feet in the air move along quintics, with continuous acceleration ([CCGD] 2.3).
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ from com_model.parameters import check_options, parameter
 
 @dataclass(frozen=True)
 class Timing:
-    """When and how high; the heights are those of [CCGD], the times are ours: it prints none."""
+    """Times and heights of a walk; the heights are those of [CCGD], which prints no times."""
 
     step_time: float = parameter(
         1.2, "s, of a step with one foot in the air", (1e-3, 60.0)
@@ -101,22 +101,27 @@ class Samples:
 class WalkPlan:
     """A walk as a function of time.
 
-    The ZMP stays in the middle between the feet, goes to the standing foot while both are on the
-    ground, stays there while the other swings, and ends in the middle. The CoM follows by the
-    pendulum; its height follows the standing feet's along quintics.
-
-    With timing.sway it is first on the foot that swings first: the CoM then sways little.
+    The ZMP stays in the middle between the feet, moves to the standing foot while both are on
+    the ground, stays there while the other swings, and ends in the middle. The CoM follows by
+    the pendulum; its height follows the standing feet's along quintics. With timing.sway the ZMP
+    is first on the foot that swings first: the CoM then sways little.
 
     Args:
-        steps: The footsteps, sides in turn; none: the robot stands.
+        start: positions of both feet.
+        steps: the footsteps, sides in turn; none: the robot stands.
+        timing: times and heights; the defaults by default.
 
     Attributes:
+        timing: as given.
+        start: left and right foot.
+        steps: as given.
+        pendulum: path of ZMP, DCM and CoM.
         lift_offs: (S,) s, when each step's foot leaves the ground.
         touch_downs: (S,) s, when it is back.
         duration: s.
 
     Raises:
-        PlanError: A footstep or a time cannot be.
+        PlanError: a footstep or a time is not possible.
     """
 
     def __init__(
@@ -151,7 +156,11 @@ class WalkPlan:
         )
 
     def sample(self, time: ArrayLike) -> Samples:
-        """The walk at times (N,) s; it stands before 0 and after its duration."""
+        """The walk at given times; it stands before 0 and after its duration.
+
+        Args:
+            time: (N,) s.
+        """
         t, timing = (
             np.clip(as_array("time", time, (None,)), 0.0, self.duration),
             self.timing,
@@ -181,17 +190,34 @@ class WalkPlan:
         )
 
     def next_step(self, t: float) -> int:
-        """Which of the steps is being made at a time, s, or comes next; their number: none."""
+        """Index of the step that is being made, or comes next.
+
+        Args:
+            t: s.
+
+        Returns:
+            From 0; the number of steps when all are made.
+        """
         return int((self.touch_downs <= t).sum())
 
     def grid(self, dt: float) -> Array:
-        """Times (N,) s from 0 to the duration, at most dt apart."""
+        """Equidistant times from 0 to the duration.
+
+        Args:
+            dt: s, largest distance.
+
+        Returns:
+            (N,) s.
+
+        Raises:
+            PlanError: dt is not above 0.
+        """
         if not (isfinite(dt) and dt > 0.0):
             raise PlanError(f"dt is {dt}: give a time above 0 s")
         return np.linspace(0.0, self.duration, int(np.ceil(self.duration / dt)) + 1)
 
     def _foot_places(self) -> Array:
-        """Places (K, 2, 4) of both feet as each is lifted and set down: x, y, z (m), yaw (rad)."""
+        """Positions (K, 2, 4) of both feet at each lift-off and touch-down: x, y, z, yaw."""
         places = [np.array([np.append(foot.position, foot.yaw) for foot in self.start])]
         for side, step in zip(self._sides, self.steps, strict=True):
             place = places[-1].copy()
@@ -201,10 +227,10 @@ class WalkPlan:
         return np.repeat(places, 2, axis=0)
 
     def _feet(self, t: Array) -> tuple[Array, Array]:
-        """Places (N, 2, 4) of the feet, and whether they are on the ground (N, 2).
+        """Positions (N, 2, 4) of the feet, and whether they are on the ground (N, 2).
 
-        Feet that swing go along quintics in place and direction, and a hill (4 s (1 - s))^3 above
-        them that is higher by half of what they climb or descend, to clear the edge of a step.
+        Swing feet move along quintics in position and direction, plus a hill (4 s (1 - s))^3
+        that is higher by half of what they climb or descend, to clear the edge of a step.
         """
         k, s = _stretches(self._moves, t)
         ways = self._places[k + 1] - self._places[k]
@@ -250,7 +276,7 @@ class WalkPlan:
 
 
 def _stretches(times: Array, t: Array) -> tuple[Indices, Array]:
-    """Between which corners, k and k + 1, times (N,) are, and their progress from 0 to 1."""
+    """Index k (N,) of the segment k to k + 1 that each time is in, and its progress 0 to 1."""
     k = np.clip(np.searchsorted(times, t, side="right") - 1, 0, len(times) - 2)
     return k, (t - times[k]) / (times[k + 1] - times[k])
 
@@ -265,20 +291,21 @@ def _interpolate(times: Array, values: Array, t: Array) -> tuple[Array, Array, A
 
 @dataclass(frozen=True, eq=False)
 class PendulumPath(FrozenArrays):
-    """Path of a linear inverted pendulum over a ZMP that goes along lines, exactly.
+    """Exact path of a linear inverted pendulum over a ZMP that moves along lines.
 
     At constant height over its feet the CoM obeys, with w^2 = g / z_c ([CCGD] eqs 12, 13),
 
       x'' = w^2 (x - zmp)
 
-    Its unstable part, the divergent component of motion xi = x + x' / w, obeys xi' = w (xi - zmp),
-    the stable one x' = -w (x - xi). Over a stretch of time in which the ZMP is a line a + b t,
+    Its unstable part, the divergent component of motion xi = x + x' / w, obeys xi' = w (xi -
+    zmp), the stable one x' = -w (x - xi). Over a stretch of time in which the ZMP is a line a +
+    b t,
 
       xi(t) = a + b t + b / w + (xi_0 - a - b / w) e^(w t)
       x(t)  = a + b t + A e^(w t) + B e^(-w t),  A = (xi_0 - a - b / w) / 2,  B = x_0 - a - A
 
-    so that nothing is integrated. xi is found backwards from the end, where it is the last ZMP;
-    that way its errors shrink. The CoM starts at rest: x_0 = xi_0.
+    so that nothing is integrated. xi is computed backwards from the end, where it is the last
+    ZMP; that way its errors shrink. The CoM starts at rest: x_0 = xi_0.
 
     Attributes:
         times: (K,) s, corners of the ZMP's path, rising.
@@ -298,18 +325,21 @@ class PendulumPath(FrozenArrays):
     def from_zmp(
         cls, times: ArrayLike, zmp: ArrayLike, frequency: float
     ) -> "PendulumPath":
-        """Finds the path that starts at rest and ends over the last ZMP.
+        """Computes the path that starts at rest and ends over the last ZMP.
 
         When the ZMP rests for T before it first moves, the CoM starts beside it by e^(-w T) of
-        the way that lies ahead, 0.1 mm after a second and a half. So it ends, too.
+        the distance to come, 0.1 mm after a second and a half. The same holds at the end.
 
         Args:
             times: (k,) s, of the ZMP's corners, rising.
             zmp: (k, 2) m, the corners.
             frequency: w, rad/s, of the pendulum.
 
+        Returns:
+            The path.
+
         Raises:
-            PlanError: Times do not rise, or a number is not finite.
+            PlanError: times do not rise, or a number is not finite.
         """
         t = as_array("times", times, (None,))
         p = as_array("zmp", zmp, (len(t), 2))
@@ -334,9 +364,13 @@ class PendulumPath(FrozenArrays):
         return cls(t, p, w, dcm, com)
 
     def sample(self, t: ArrayLike) -> tuple[Array, Array, Array, Array]:
-        """CoM, its velocity and acceleration, and the ZMP at times (N,) s; each (N, 2).
+        """The path at given times; before the first corner and after the last one it rests.
 
-        Before the first corner and after the last one it rests.
+        Args:
+            t: (N,) s.
+
+        Returns:
+            CoM m, its velocity m/s and acceleration m/s^2, and the ZMP m; each (N, 2).
         """
         now = np.clip(as_array("t", t, (None,)), self.times[0], self.times[-1])
         k, _ = _stretches(self.times, now)

@@ -1,4 +1,4 @@
-"""Plans whole walks of one robot in joint angles, and how to stop in the middle of one."""
+"""Plans whole walks of one robot in joint angles, and stops in the middle of one."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -46,12 +46,23 @@ WEAK = "upright the hips' efforts do not carry the weight on one leg"
 
 @dataclass(frozen=True)
 class WalkRequest:
-    """A walk that is asked for; None: as its configuration says, as it stands, or fits its size.
+    """A requested walk; None: by the robot's configuration, its stance or its size.
 
     Attributes:
-        footsteps: The steps, in the walk's frame (see standing); empty: by the numbers.
-        steps, step_length, side_step, turn, climb, half_width, first: See WalkParameters.
-        step_time, double_support, step_height, com_height: See Timing.
+        footsteps: the steps, in the walk's frame (see biped.Stance); empty: by the numbers
+            below.
+        steps: see WalkParameters.
+        step_length: m, see WalkParameters.
+        side_step: m, see WalkParameters.
+        turn: rad, see WalkParameters.
+        climb: m, see WalkParameters.
+        half_width: m, see WalkParameters.
+        first: see WalkParameters.
+        step_time: s, see Timing.
+        double_support: s, see Timing.
+        step_height: m, see Timing.
+        com_height: m, see Timing.
+        method: one of METHODS.
     """
 
     footsteps: tuple[Footstep, ...] = ()
@@ -69,18 +80,25 @@ class WalkRequest:
     method: str | None = None
 
     def with_defaults(self, defaults: "WalkRequest") -> "WalkRequest":
-        """This, with what is None taken from another; not the footsteps."""
+        """This request, with values of None replaced by those of another; not the footsteps.
+
+        Args:
+            defaults: the other request.
+        """
         given = {name: value for name, value in vars(self).items() if value is not None}
         return replace(defaults, **given)
 
 
 def complete(request: WalkRequest, biped: Biped, stance: Stance) -> WalkRequest:
-    """A request with the sizes that it leaves open: the configuration's, else what fits.
+    """Fills sizes that a request leaves open: the configuration's, else by the robot's size.
 
     Args:
-        request: what is asked for.
+        request: the walk.
         biped: the robot.
-        stance: how it stands.
+        stance: of the robot.
+
+    Returns:
+        The completed request.
     """
     sizes = biped.sizes
     configured = WalkRequest(
@@ -103,15 +121,18 @@ def complete(request: WalkRequest, biped: Biped, stance: Stance) -> WalkRequest:
 
 
 def make_plan(request: WalkRequest, biped: Biped, stance: Stance) -> WalkPlan:
-    """Plans what is asked for, from where the robot stands.
+    """Plans a request from the robot's stance.
 
     Args:
-        request: what is asked for.
+        request: the walk.
         biped: the robot.
-        stance: how it stands.
+        stance: of the robot.
+
+    Returns:
+        The plan of feet, ZMP and CoM.
 
     Raises:
-        PlanError: Its footsteps or times cannot be.
+        PlanError: its footsteps or times are not possible.
     """
     if request.method not in (None, *METHODS):
         raise PlanError(
@@ -140,11 +161,14 @@ def make_plan(request: WalkRequest, biped: Biped, stance: Stance) -> WalkPlan:
 def fields_for(
     request: WalkRequest, kind: type[Timing] | type[WalkParameters]
 ) -> dict[str, Any]:
-    """What a request gives of the fields of a class.
+    """The values of a request for the fields of a class.
 
     Args:
-        request: what is asked for.
+        request: the walk.
         kind: the class.
+
+    Returns:
+        Keyword arguments, without values of None.
     """
     values = {field.name: getattr(request, field.name, None) for field in fields(kind)}
     return {name: value for name, value in values.items() if value is not None}
@@ -156,14 +180,14 @@ NEAR_SPEED = 0.05
 
 
 def make_stand(biped: Biped, q: Array) -> "Walk":
-    """A walk without steps, with the joints where they are.
+    """A walk without steps at the present posture.
 
     Args:
         biped: the robot.
         q: (n,) rad or m.
 
     Raises:
-        PlanError: The soles are not on one plane.
+        PlanError: the soles are not on one plane.
     """
     stance = find_stance(biped, q)
     plan = WalkPlan(
@@ -180,11 +204,11 @@ def make_stand(biped: Biped, q: Array) -> "Walk":
 
 @dataclass(frozen=True, eq=False)
 class WalkInstant:
-    """A walk at a time, in the walk's frame.
+    """A planned walk at a time, in the walk's frame.
 
     Attributes:
-        com: (3,) m, where the CoM is to be.
-        zmp: (3,) m, where the ZMP is to be.
+        com: (3,) m, planned CoM.
+        zmp: (3,) m, planned ZMP.
         soles: (2, 3, 4) poses of the soles.
         stance: (2,) which feet stand.
         step: number of the step that is being made, or that comes next; -1: none.
@@ -201,12 +225,14 @@ class WalkInstant:
 
 @dataclass(frozen=True, eq=False)
 class Walk:
-    """A walk that can be walked.
+    """A feasible walk with its joint targets.
 
     Attributes:
+        plan: of feet, ZMP and CoM.
         samples: the walk at the times of the path; the CoM with its correction, if any.
         path: joint targets from 0 to plan.duration, within all limits.
-        note: what the method could not do; "" when all is well.
+        method: by which it was solved.
+        note: what the method could not do; "" when there is nothing.
         before: steps that were made before the plan's first one: see Walker.change.
         later: s, by which its time begins later than that of the walk that it changes.
         fed_back: False: the stabiliser does not change it.
@@ -223,11 +249,15 @@ class Walk:
 
     @property
     def duration(self) -> float:
-        """Of the walk, s."""
+        """Duration of the walk, s."""
         return self.plan.duration
 
     def instant(self, t: float) -> WalkInstant:
-        """What is planned for a time, s; the feet at the next point of the path."""
+        """The plan at a time; the feet at the next point of the path.
+
+        Args:
+            t: s.
+        """
         s = self.samples
         i = min(max(int(s.time.searchsorted(t - 1e-9)), 1), len(s.time) - 1)
         begin, end = s.time[i - 1 : i + 1].tolist()
@@ -243,22 +273,41 @@ class Walk:
         return self.before + len(self.plan.steps)
 
     def step_at(self, t: float) -> int:
-        """Number of the step that is being made, or that comes next; -1: all are made."""
+        """Number of the step that is being made, or that comes next.
+
+        Args:
+            t: s.
+
+        Returns:
+            From 0, including steps before the plan's first one; -1: all are made.
+        """
         made = self.steps_made(t)
         return made if made < self.steps else -1
 
     def steps_made(self, t: float) -> int:
-        """Number of steps that are made."""
+        """Number of steps that are made at a time.
+
+        Args:
+            t: s.
+        """
         return self.before + int((self.plan.touch_downs <= t).sum())
 
 
 class Walker:
     """Plans walks of one robot.
 
-    Calls work in memory of their own object: use one object per thread.
+    Calls use the memory of their object: use one object per thread.
+
+    Args:
+        biped: the robot.
+        dt: s, largest distance of the path's points.
+
+    Attributes:
+        biped: as given.
+        dt: as given.
 
     Raises:
-        BipedError: A leg cannot be solved.
+        BipedError: a leg cannot be solved.
     """
 
     def __init__(self, biped: Biped, dt: float = 0.01) -> None:
@@ -266,19 +315,22 @@ class Walker:
         self._ik = ComIk(biped)
 
     def plan(self, request: WalkRequest, q: Array) -> Walk:
-        """Plans a walk from where the robot stands.
+        """Plans a walk from the robot's present stance.
 
-        With the CoM over one foot the hip is turned inwards by about half the hips' distance
+        With the CoM over one foot the hip is rotated inwards by about half the hips' distance
         over the leg's length, whatever the steps' width. Where its limits of angle or effort do
         not allow that, the pelvis leans over the standing foot. The note says so, and which
         soles tilt.
 
         Args:
-            request: what is asked for.
+            request: the walk.
             q: (n,) rad or m, joint positions.
 
+        Returns:
+            The walk.
+
         Raises:
-            PlanError: It cannot be walked; with the reason and the footstep at fault.
+            PlanError: it cannot be walked; with the reason and the footstep.
         """
         plan = make_plan(request, self.biped, find_stance(self.biped, q))
         reason = WEAK if hips_are_weak(self.biped) else ""
@@ -304,14 +356,19 @@ class Walker:
         raise problems[0]
 
     def solve(self, plan: WalkPlan, method: str, since: float = 0.0) -> Walk:
-        """Finds the joint targets of a plan.
+        """Computes the joint targets of a plan.
 
         Args:
-            since: s, from which on it will be walked: nothing is refused for what comes before.
+            plan: of feet, ZMP and CoM.
+            method: one of METHODS.
+            since: s, from which on it will be walked: earlier parts are not checked.
+
+        Returns:
+            The walk.
 
         Raises:
-            PlanError: A foot or the CoM is out of reach, or a joint's limit of position or speed is
-                in the way; with the time.
+            PlanError: a foot or the CoM is out of reach, or beyond a joint's limit of position
+                or speed; with the time.
             BipedError: method is ccgd and the legs are not of the usual build.
         """
         note = ""
@@ -329,7 +386,18 @@ class Walker:
         return Walk(plan, samples, self._path(samples.time, q, since), method, note)
 
     def play(self, plan: WalkPlan, samples: Samples) -> Walk:
-        """Finds the joint targets of samples in place of those of the plan; raises as solve."""
+        """Computes the joint targets of samples in place of those of the plan.
+
+        Args:
+            plan: of the steps.
+            samples: CoM, feet and pelvis over time.
+
+        Returns:
+            The walk.
+
+        Raises:
+            PlanError: see solve.
+        """
         path = self._path(samples.time, solve_joints(self._ik, samples).q)
         return Walk(plan, samples, path, "exact")
 
@@ -341,12 +409,20 @@ class Walker:
         return clip_to_limits(self.biped.model, path)
 
     def plan_stop(self, walk: Walk, t: float) -> Walk:
-        """The same walk up to a time t (s), with as few steps after it as a safe stop needs.
+        """The same walk up to a time, with as few steps after it as a safe stop needs.
 
-        The robot ends with both feet down, in the middle between them. Of the plans that end after
-        the present step, after one more that sets the feet side by side, after the next step, and
-        so on, the first is taken that the robot can walk and whose CoM is near that of the
-        walk; joints go from one to the other within BLEND, so that nothing jumps.
+        The robot ends with both feet down, the CoM in the middle between them. Of the plans that
+        end after the present step, after one more that sets the feet side by side, after the
+        next step, and so on, the first is chosen that the robot can walk and whose CoM is near
+        that of the walk; joints are blended from one to the other within BLEND, so that nothing
+        jumps.
+
+        Args:
+            walk: the present one.
+            t: s of the walk.
+
+        Returns:
+            The shorter walk, or the same if there is none.
         """
         first, total = walk.plan.next_step(t), len(walk.plan.steps)
         if first == total:
@@ -362,14 +438,19 @@ class Walker:
         return walk
 
     def change(self, walk: Walk, plan: WalkPlan, t: float, dropped: int = 0) -> Walk:
-        """The walk up to a time t (s), then another plan; joints go over to it within BLEND.
+        """The walk up to a time, then another plan; joints are blended within BLEND.
 
         Args:
-            plan: Is the walk's up to t, without its first steps.
-            dropped: Their number.
+            walk: the present one.
+            plan: identical to the walk's up to t, without its first `dropped` steps.
+            t: s of the walk.
+            dropped: number of the walk's first steps that the plan leaves out.
+
+        Returns:
+            The changed walk.
 
         Raises:
-            PlanError: The CoM of the plan is too far away at t, or the robot cannot walk it.
+            PlanError: the CoM of the plan is too far away at t, or the robot cannot walk it.
         """
         later = (
             walk.plan.lift_offs[dropped] - walk.plan.lift_offs[0] if dropped else 0.0
@@ -403,7 +484,11 @@ class Walker:
 
 
 def hips_are_weak(biped: Biped) -> bool:
-    """Whether the weight at half the hips' distance is beyond the effort of a hip's roll joint."""
+    """Whether the weight at half the hips' distance exceeds the effort of a hip's roll joint.
+
+    Args:
+        biped: the robot.
+    """
     for leg in biped.legs:
         roll = int(np.argmax(np.abs(leg.axes[:3] @ leg.R_sole[:, 0])))
         moment = biped.model.mass * GRAVITY * abs(leg.points[roll] @ leg.R_sole[:, 1])
@@ -415,7 +500,7 @@ def hips_are_weak(biped: Biped) -> bool:
 def _closing_step(
     start: Sequence[Footstep], steps: Sequence[Footstep]
 ) -> tuple[Footstep, ...]:
-    """The step that sets the other foot beside the last one, as far away as at the start."""
+    """The step that sets the other foot beside the last one, at the distance of the start."""
     if not steps:
         return ()
     left, right = start
@@ -426,7 +511,7 @@ def _closing_step(
 
 
 def _blend(path: JointPath, other: JointPath, t: float) -> JointPath:
-    """The other path from t on, led to from this one."""
+    """The other path from t on, blended from this one."""
     ahead = other.time > t
     time, q, qd = other.time[ahead], other.q[ahead].copy(), other.qd[ahead].copy()
     progress, slope, _ = quintic((time - t) / BLEND)

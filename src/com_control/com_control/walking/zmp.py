@@ -1,7 +1,7 @@
 """The zero moment point of a planned motion, and walks whose ZMP is the planned one.
 
-The wrench of the ground is what the inverse dynamics of the whole robot need at the root. With its
-force F and its moment N about the world's origin, the ZMP on the plane z = h is where it has no
+The wrench of the ground is the root wrench of the whole robot's inverse dynamics. With its force
+F and its moment N about the world's origin, the ZMP on the plane z = h is where it has no
 horizontal moment:
 
   p_x = (h F_x - N_y) / F_z,  p_y = (h F_y + N_x) / F_z
@@ -14,11 +14,12 @@ moves the ZMP by dZMP, centimetres when steps are quick. A shift x of the CoM mo
 
   x - k h x'',  h = (c_z - z_ground) / (g + c_z'')
 
-with k = 1 for a pendulum. The trunk of a robot moves more than its CoM, and higher up: k is about
-1.5, and other forwards than sideways. So each pass solves x - k h x'' = -dZMP, a tridiagonal system
-in the samples, for a CoM that is stationary before and after the walk; inverse kinematics and
-inverse dynamics follow; and how the ZMP moved gives the next pass k (least squares over the walk).
-With k left at 1 half of the error would stay at each pass.
+with k = 1 for a pendulum. The trunk of a robot moves more than its CoM, and higher up: k is
+about 1.5, and different forwards and sideways. So each pass solves x - k h x'' = -dZMP, a
+tridiagonal system in the samples, for a CoM that is stationary before and after the walk;
+inverse kinematics and inverse dynamics follow; and the resulting motion of the ZMP determines k
+of the next pass (least squares over the walk). With k fixed at 1 half of the error would remain
+at each pass.
 """
 
 from dataclasses import dataclass, replace
@@ -46,7 +47,7 @@ _MIN_LOAD = 0.05  # fraction of the weight below which there is no ZMP
 
 @dataclass(frozen=True, eq=False)
 class RobotPath:
-    """How a whole robot moves, at N times dt apart.
+    """Motion of a whole robot, at N times dt apart.
 
     Attributes:
         dt: s.
@@ -62,11 +63,14 @@ class RobotPath:
 
 
 def ground_wrench(dynamics: Dynamics, path: RobotPath) -> Array:
-    """Wrench of the ground on the robot (N, 6): force N, moment N m about the world's origin.
+    """Wrench of the ground on a robot along a motion.
 
     Args:
         dynamics: of the robot.
         path: its motion.
+
+    Returns:
+        (N, 6) force N, moment N m about the world's origin.
     """
     count = len(as_array("path.q", path.q, (None, dynamics.model.n_joints)))
     R = as_array("path.R_root", path.R_root, (count, 3, 3))
@@ -89,15 +93,18 @@ def ground_wrench(dynamics: Dynamics, path: RobotPath) -> Array:
 def multi_body_zmp(
     dynamics: Dynamics, path: RobotPath, height: ArrayLike = 0.0
 ) -> Array:
-    """The zero moment point (N, 3) m, in the world.
+    """The zero moment point of a robot along a motion, with all its bodies.
 
     Args:
         dynamics: of the robot.
         path: its motion.
         height: m, of the ground, one or (N,).
 
+    Returns:
+        (N, 3) m, in the world.
+
     Raises:
-        PlanError: The ground would have to pull the robot down, or nearly.
+        PlanError: the ground would have to pull the robot down, or nearly.
     """
     wrench = ground_wrench(dynamics, path)
     F, N = wrench[:, :3], wrench[:, 3:]
@@ -115,11 +122,14 @@ def multi_body_zmp(
 
 
 def differences(values: Array, dt: float) -> tuple[Array, Array]:
-    """First and second derivative of samples, stationary before and after.
+    """First and second derivatives of samples, stationary before and after.
 
     Args:
         values: (N, ...) samples.
         dt: s, between them.
+
+    Returns:
+        (N, ...) per s, and per s^2.
     """
     before = np.concatenate((values[:1], values[:-1]))
     after = np.concatenate((values[1:], values[-1:]))
@@ -133,7 +143,7 @@ class RefinedWalk(FrozenArrays):
     Attributes:
         joints: joint angles at N times.
         samples: the plan at these times, with the corrected CoM.
-        zmp: (N, 3) m, of the robot with all its bodies when it moves so.
+        zmp: (N, 3) m, of the robot with all its bodies in this motion.
         errors: (P + 1,) m, largest distance of the ZMP to the planned one, before the first
             correction and after each.
         reason: why the error is not within the tolerance; "" when it is.
@@ -153,20 +163,23 @@ def refine(
     passes: int = PASSES,
     since: float = 0.0,
 ) -> RefinedWalk:
-    """Finds joint angles with which the robot's ZMP is the planned one.
+    """Computes joint angles with which the robot's ZMP is the planned one.
 
-    When a correction leads out of the robot's reach or limits, or away from the planned ZMP, the
-    best walk up to then is what comes back, not converged.
+    When a correction exceeds the robot's reach or limits, or increases the error of the ZMP, the
+    best walk so far is returned, with a reason.
 
     Args:
         ik: of the robot.
         plan: the walk.
         dt: s, between samples.
-        passes: Corrections, at most; 0: the walk as planned, with its ZMP.
+        passes: largest number of corrections; 0: the walk as planned, with its ZMP.
         since: s, from which on it will be walked: see solve_joints.
 
+    Returns:
+        The walk with the smallest error.
+
     Raises:
-        PlanError: The walk as planned cannot be walked, before any correction; or passes, dt are
+        PlanError: the walk as planned cannot be walked, before any correction; or passes, dt are
             out of bounds.
     """
     if not passes >= 0:
@@ -207,7 +220,7 @@ def refine(
 
 
 def robot_path(biped: Biped, joints: WalkJoints, dt: float) -> RobotPath:
-    """The motion of the root link in a walk; what is above the legs keeps its posture.
+    """The motion of the root link in a walk; joints above the legs keep their posture.
 
     Args:
         biped: the robot.
@@ -221,13 +234,16 @@ def robot_path(biped: Biped, joints: WalkJoints, dt: float) -> RobotPath:
 
 
 def correction(samples: Samples, away: Array, lever: Array, dt: float) -> Array:
-    """Shift x (N, 2) m of the CoM with x - k h x'' = -away, stationary at both ends.
+    """Shift x of the CoM with x - k h x'' = -away, stationary at both ends.
 
     Args:
-        samples: of the walk, for the height h of the pendulum.
+        samples: of the walk, for the pendulum's h.
         away: (N, 2) m, of the ZMP from the planned one.
-        lever: (2,) k, forwards and sideways.
+        lever: k (2,), along x and y.
         dt: s, between samples.
+
+    Returns:
+        (N, 2) m.
     """
     shift = np.empty_like(away)
     for axis in range(2):
@@ -241,13 +257,13 @@ def correction(samples: Samples, away: Array, lever: Array, dt: float) -> Array:
 
 
 def _pendulum(samples: Samples) -> Array:
-    """The pendulum's h (N,) s^2."""
+    """The pendulum's h = height / (g + acceleration) (N,) s^2."""
     height = samples.com[:, 2] - samples.zmp[:, 2]
     return np.asarray(height / (GRAVITY + samples.com_acceleration[:, 2]))
 
 
 def _lever(samples: Samples, shift: Array, moved: Array, dt: float) -> Array:
-    """The k (2,) by which a shift (N, 2) of the CoM explains how far the ZMP moved (N, 2)."""
+    """The k (2,) for which a shift (N, 2) of the CoM best explains the ZMP's motion (N, 2)."""
     push = _pendulum(samples)[:, None] * differences(shift, dt)[1]
     squares = np.sum(push * push, axis=0)
     found = np.sum((shift - moved) * push, axis=0) / np.where(
