@@ -1,4 +1,4 @@
-"""What can go wrong in com_simulation, with the data that a diagnosis needs."""
+"""Errors of com_simulation, with the data that a diagnosis needs."""
 
 from com_model.exceptions import ComModelError
 
@@ -8,15 +8,23 @@ class ComSimulationError(ComModelError):
 
 
 class WorldError(ComSimulationError):
-    """A robot that MuJoCo cannot simulate; the message says why and what to change."""
+    """MuJoCo cannot simulate a robot or world; the message says why and what to change."""
 
 
 class CommandError(ComSimulationError):
-    """A motion command that is refused; the message says why and what to send instead."""
+    """A motion command is refused; the message says why and what to send instead."""
 
 
 class DivergedError(ComSimulationError):
-    """The physics became unstable at a time, s, of the simulation."""
+    """The physics became unstable.
+
+    Args:
+        time: s, simulated.
+        step: s, of the physics.
+
+    Attributes:
+        time: as given.
+    """
 
     def __init__(self, time: float, step: float) -> None:
         self.time = time
@@ -27,4 +35,4 @@ class DivergedError(ComSimulationError):
 
 
 class SwayError(ComSimulationError):
-    """No motion keeps the robot standing; the message says what stands in its way."""
+    """No motion keeps the robot standing; the message says what prevents it."""

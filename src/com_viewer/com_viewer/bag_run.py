@@ -1,4 +1,4 @@
-"""A recording as instants to show: joints, direction of gravity, forces of the feet."""
+"""A recording as samples to show: joints, direction of gravity, forces of the feet."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,8 +26,8 @@ class BagRun:
 
     Attributes:
         times: (T,) s, from the first one.
-        Q: (T, n) rad or m; NaN where not known.
-        up: (T, 3) against gravity, root axes; NaN without IMU.
+        Q: (T, n) rad or m; NaN where unknown.
+        up: (T, 3) unit vectors against gravity, root axes; NaN without IMU.
         forces: (T, f, 3) N of the ground on the feet, sensor axes; f = 0 without sensors.
         notes: what is missing or wrong, in sentences.
     """
@@ -40,16 +40,16 @@ class BagRun:
 
     @property
     def seconds(self) -> float:
-        """Length of the recording."""
+        """Length of the recording, s."""
         return float(self.times[-1])
 
     def snapshot(self, scene: RobotScene, observer: ComObserver, at: float) -> Snapshot:
-        """The newest sample at a time.
+        """The newest sample at a time, for display.
 
         Args:
             scene: of the robot.
             observer: of its CoM.
-            at: s, of the bag's time.
+            at: s, from the start of the recording.
         """
         k = max(int(np.searchsorted(self.times, at, side="right")) - 1, 0)
         return scene.place(
@@ -57,11 +57,14 @@ class BagRun:
         )
 
     def state(self, observer: ComObserver, k: int) -> ComState:
-        """The CoM of a sample, by its index.
+        """The CoM of a sample.
 
         Args:
             observer: of the robot.
-            k: the sample, 0 to T - 1.
+            k: index of the sample, 0 to T - 1.
+
+        Returns:
+            Without velocity; horizontal ground is assumed where the IMU is unknown.
         """
         q, up = self.Q[k], self.up[k]
         measured = np.isfinite(up).all()
@@ -70,7 +73,7 @@ class BagRun:
         return observer.update(q, np.full(len(q), np.nan), attitude, self._forces_at(k))
 
     def _forces_at(self, k: int) -> Array | None:
-        """Forces (f, 3) N of a sample; None where any is not known."""
+        """Forces (f, 3) N of a sample; None where any is unknown."""
         known = self.forces.size and np.isfinite(self.forces[k]).all()
         return self.forces[k] if known else None
 
@@ -78,13 +81,16 @@ class BagRun:
 def read_run(
     path: str | Path, model: RobotModel, config: RobotConfig, rate_hz: float
 ) -> BagRun:
-    """Read what a bag has of a robot, one sample in each period.
+    """Reads the samples of a robot from a bag, one in each period.
 
     Args:
         path: folder or file of the bag.
         model: the robot.
         config: its feet and IMU.
-        rate_hz: 1/s, of the samples; the first one of each period is taken.
+        rate_hz: 1/s, of the samples; the first one of each period is used.
+
+    Returns:
+        The samples, and notes on missing topics.
 
     Raises:
         BagError: it cannot be read.
@@ -124,7 +130,7 @@ def read_run(
 def _topics(
     bag: Bag, config: RobotConfig
 ) -> tuple[tuple[Foot, ...], SensorTopics, list[str]]:
-    """Topics of the joints, and of feet and IMU where the bag has them."""
+    """Topics of the joints, and of feet and IMU if the bag has them; notes on those missing."""
     tries = ((config.feet, True), (config.feet, False), ((), True))
     notes: list[str] = []
     for feet, use_imu in tries:
@@ -141,7 +147,13 @@ def _topics(
 
 
 def _latest(at: Array, times: Array, values: Array) -> Array:
-    """The newest value (T, c) at each time; NaN before the first one."""
+    """The newest value (T, c) at each time; NaN before the first one.
+
+    Args:
+        at: (T,) ns.
+        times: (N,) ns, ascending.
+        values: (N, c).
+    """
     k = np.searchsorted(times, at, side="right") - 1
     found = (
         values[np.maximum(k, 0)]

@@ -1,4 +1,4 @@
-"""Where the camera is so that the whole robot is in view."""
+"""Camera pose from which the whole robot is in view."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,14 @@ FROM = np.array([1.0, -1.0, 0.45])  # direction from the robot to the camera, wo
 
 
 class Window(NamedTuple):
-    """Part of the picture that nothing covers; -1 is its left or bottom, 1 its right or top."""
+    """Part of the picture that is not covered, in fractions of half its width and height.
+
+    Attributes:
+        left: -1 is the picture's left edge.
+        right: 1 is its right edge.
+        bottom: -1 is its bottom edge.
+        top: 1 is its top edge.
+    """
 
     left: float = -1.0
     right: float = 1.0
@@ -26,17 +33,21 @@ WHOLE = Window()
 def frame_box(
     low: Array, high: Array, aspect: float, window: Window = WHOLE
 ) -> tuple[Array, Array]:
-    """Position and look-at point (3,) m, world, of a camera that sees a whole box in a window.
+    """Pose of a camera that sees a whole box in a window of its picture.
 
     With the camera's axes r (right), u (up), d (towards the camera), its distance D from the
-    middle of the box, and t = tan(FOV / 2), a corner at c from the middle is seen at the fractions
-    (c.r / aspect, c.u) / (t (D - c.d)) of half the picture: D is the least that fits all corners.
+    middle of the box, and t = tan(FOV / 2), a corner at c from the middle is seen at the
+    fractions (c.r / aspect, c.u) / (t (D - c.d)) of half the picture: D is the least that fits
+    all corners.
 
     Args:
         low: (3,) m, world, corner of the box.
         high: (3,) m, world, opposite corner.
         aspect: width over height of the picture.
         window: part of the picture to use.
+
+    Returns:
+        Position and look-at point, (3,) m each, world.
     """
     d = FROM / np.linalg.norm(FROM)
     r = np.cross([0.0, 0.0, 1.0], d)

@@ -1,4 +1,4 @@
-"""A second URDF of a robot, laid over the first."""
+"""Comparison of a robot with a second URDF of it."""
 
 import numpy as np
 
@@ -12,12 +12,15 @@ class Comparison:
     """Places another model of a robot in the posture of the first, with the same root link."""
 
     def __init__(self, model: RobotModel, other: RobotModel, name: str) -> None:
-        """Raise ComModelError if the joints or root links differ.
+        """Checks that both models are of one robot.
 
         Args:
             model: the robot.
             other: the robot by another URDF.
             name: of that URDF, for the texts.
+
+        Raises:
+            ComModelError: the joints or root links differ.
         """
         different = set(model.joint_names) ^ set(other.joint_names)
         if different or model.root_link != other.root_link:
@@ -33,10 +36,13 @@ class Comparison:
         self._name, self._added = name, other.mass - model.mass
 
     def place(self, shown: Snapshot) -> tuple[Snapshot, dict[str, str]]:
-        """The other robot where the first one is shown, and how much they differ, as status rows.
+        """Places the other model where the first one is shown.
 
         Args:
             shown: the first robot; its state has the joint positions.
+
+        Returns:
+            The other model's snapshot, and the difference of CoM and mass as status rows.
         """
         q = np.asarray(shown.state.q)[self._order]
         root = shown.R[0], shown.p[0]

@@ -1,6 +1,6 @@
-"""Points, lines, arrows and polygons of viser's scene, made once and updated together.
+"""Points, lines, arrows and polygons in viser's scene, made once and then updated.
 
-What is not known is hidden; what was never known is not in the scene.
+Unknown quantities are hidden; those that were never known are not in the scene.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ class Drawing:
     """Draws snapshots of one robot.
 
     Attributes:
-        handles: viser's handles by the names of what is drawn, "layer/name".
+        handles: viser's handles by the names of drawn objects, "layer/name".
     """
 
     def __init__(
@@ -36,13 +36,13 @@ class Drawing:
         link_masses: Array,
         add_layer: Callable[[str], None],
     ) -> None:
-        """Prepare.
+        """Prepares the drawing; objects are added when they are first known.
 
         Args:
             scene: viser's.
             size: m, of the robot.
             link_masses: (m,) kg, of the links that have mass.
-            add_layer: is called with the name of a layer before something is added to it.
+            add_layer: called with the name of a layer before something is added to it.
         """
         mass = float(link_masses.sum())
         self.handles: dict[str, Any] = {}
@@ -52,12 +52,16 @@ class Drawing:
         self._marked: set[str] = set()
 
     def remove(self) -> None:
-        """Remove all that is drawn."""
+        """Removes all drawn objects."""
         for handle in self.handles.values():
             handle.remove()
 
     def draw(self, snapshot: Snapshot) -> None:
-        """Draw an instant."""
+        """Draws an instant.
+
+        Args:
+            snapshot: of the robot.
+        """
         small = 0.012 * self._size
         com, ground = snapshot.com, snapshot.projection
         self._ball("com/point", Mark(com, scenes.VERMILLION), 1.5 * small)
@@ -84,7 +88,11 @@ class Drawing:
         self._link_coms("link CoMs/own", snapshot, scenes.ORANGE)
 
     def draw_compared(self, snapshot: Snapshot) -> None:
-        """Draw the centres of mass of another URDF of the robot."""
+        """Draws the centres of mass of another URDF of the robot.
+
+        Args:
+            snapshot: of the other URDF.
+        """
         self._ball(
             "compared/com",
             Mark(snapshot.com, scenes.BLUE),
@@ -94,7 +102,7 @@ class Drawing:
         self._link_coms("link CoMs/compared", snapshot, scenes.BLUE)
 
     def _link_coms(self, name: str, snapshot: Snapshot, color: Color) -> None:
-        """Spheres at the links' centres of mass; their volumes are as the masses."""
+        """Draws spheres at the links' centres of mass, with volumes proportional to the masses."""
         points = np.nan_to_num(snapshot.link_coms).astype(np.float32)
         ball = Shape("", SPHERE, (1.0,), np.eye(3), np.zeros(3))
         turns = np.tile([1.0, 0.0, 0.0, 0.0], (len(points), 1))
@@ -128,14 +136,14 @@ class Drawing:
     def _handle(
         self, name: str, add: Callable[..., Any], *values: Any, **options: Any
     ) -> Any:
-        """What is shown by a name; added by one of viser's functions where it is not there yet."""
+        """The object of a name; added by one of viser's functions if it does not exist yet."""
         if name not in self.handles:
             self._add_layer(name.partition("/")[0])
             self.handles[name] = add("/" + name.replace(" ", "_"), *values, **options)
         return self.handles[name]
 
     def _ball(self, name: str, mark: Mark, radius: float, label: str = "") -> None:
-        """A ball, with the ellipsoid of two standard deviations where the covariance is known."""
+        """Draws a ball, and the ellipsoid of two standard deviations where it is known."""
         add, cloud_name, fresh = self._scene, f"{name}_std", name not in self.handles
         known = bool(np.isfinite(mark.position).all())
         if fresh and not known:
@@ -166,12 +174,12 @@ class Drawing:
     def _lines(
         self, name: str, points: Array, color: Color, thickness: float = 0.004
     ) -> None:
-        """Segments (m, 2, 3)."""
+        """Draws segments (m, 2, 3) m."""
         add = self._scene.add_line_segments
         self._strokes(name, points, color, add, thickness=thickness)
 
     def _arrows(self, name: str, points: Array, color: Color) -> None:
-        """Arrows (m, 2, 3)."""
+        """Draws arrows (m, 2, 3) m."""
         sizes = {"shaft_radius": 0.006, "head_radius": 0.015, "head_length": 0.03}
         self._strokes(name, points, color, self._scene.add_arrows, **sizes)
 
@@ -183,7 +191,7 @@ class Drawing:
         add: Callable[..., Any],
         **sizes: float,
     ) -> None:
-        """What is not finite, or has no length, is left out; sizes over that of the robot."""
+        """Draws finite strokes (m, 2, 3) m of nonzero length; sizes are relative to the robot's."""
         long = np.abs(points[:, 1] - points[:, 0]).max(axis=1, initial=0.0) > 1e-6
         points = points[long & np.isfinite(points).all(axis=(1, 2))]
         if not len(points) and name not in self.handles:

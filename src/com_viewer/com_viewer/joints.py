@@ -1,4 +1,4 @@
-"""The joints of a robot as sliders show them: in groups, in degrees and millimetres."""
+"""The joints of a robot for sliders: in groups, in degrees and millimetres."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,11 +16,13 @@ MAX_SLIDERS = 300  # of a page; further joints stay in the posture
 
 
 class JointRange(NamedTuple):
-    """One joint as its slider shows it.
+    """Range of one joint's slider.
 
     Attributes:
         joint: its index in q.
-        low: deg or mm, as are the values of the slider.
+        label: text of the slider.
+        low: deg or mm, smallest value of the slider.
+        high: deg or mm, largest value of the slider.
         scale: deg per rad, or mm per m.
     """
 
@@ -31,7 +33,14 @@ class JointRange(NamedTuple):
     scale: float
 
     def shown(self, q: Array) -> float:
-        """Value of the slider, deg or mm, of positions q (n,) rad or m."""
+        """Value of the slider for joint positions.
+
+        Args:
+            q: (n,) rad or m.
+
+        Returns:
+            deg or mm, within the slider's range.
+        """
         return float(np.clip(round(q[self.joint] * self.scale, 1), self.low, self.high))
 
 
@@ -56,7 +65,7 @@ def joint_ranges(model: RobotModel, joints: Sequence[int]) -> list[JointRange]:
 def joint_groups(
     model: RobotModel, config: RobotConfig, urdf: Path | None
 ) -> dict[str, list[JointRange]]:
-    """Joints by limb: the groups of the configuration, or those that the kinematic tree shows.
+    """Groups joints by limb: those of the configuration, or those found in the kinematic tree.
 
     Joints of neither are grouped by the link at which their branch of the tree starts.
 
@@ -64,6 +73,9 @@ def joint_groups(
         model: the robot.
         config: its configuration, with or without joint_groups.
         urdf: path of the URDF, for the shapes of its feet; None if it has none.
+
+    Returns:
+        Ranges of the joints by name of the group; at most MAX_SLIDERS outside named groups.
     """
     named = dict(config.joint_groups)
     if not named:

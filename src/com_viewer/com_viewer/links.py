@@ -1,4 +1,4 @@
-"""Mass and CoM of links, in words and as positions."""
+"""Positions of the links' centres of mass, and their description in words."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from com_model.arrays import Array
 
 
 def link_coms(model: RobotModel, R: Array, p: Array) -> Array:
-    """Centres of mass (m, 3) m, world, of the links that have mass, in their order.
+    """Centres of mass of the links that have mass, in their order.
 
     p_com = p_b + R_b (p_link + R_link c), for a link with CoM c (3,) m, fixed to body b.
 
@@ -15,6 +15,9 @@ def link_coms(model: RobotModel, R: Array, p: Array) -> Array:
         model: the robot.
         R: (B, 3, 3) orientations of its bodies in the world.
         p: (B, 3) m, their origins in the world.
+
+    Returns:
+        (m, 3) m, world.
     """
     bodies, heavy = model.bodies, np.flatnonzero(model.link_masses > 0.0)
     own = np.einsum("lij,lj->li", bodies.R_body_link[heavy], model.link_coms[heavy])
@@ -27,12 +30,15 @@ def link_coms(model: RobotModel, R: Array, p: Array) -> Array:
 def describe_links(
     model: RobotModel, links: list[int], other: RobotModel | None = None
 ) -> str:
-    """Mass and CoM of links, each in its own frame, and how another model of the robot differs.
+    """Describes mass and CoM of links, and the differences to another model of the robot.
 
     Args:
         model: the robot.
         links: indices of links; those without mass are left out.
         other: a model with the same names of links, or None.
+
+    Returns:
+        CoMs in mm, in the frame of each link.
     """
     texts = []
     for i in links:

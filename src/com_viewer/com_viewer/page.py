@@ -1,7 +1,7 @@
-"""The page in the browser: a viser server, what is drawn, and a recording of it.
+"""The page in the browser: a viser server, the drawn scene, and a recording of it.
 
-Nothing leaves the machine: the server binds the loopback interface unless told otherwise, and
-requests to share the page through viser's public server are refused.
+Nothing leaves the machine: the server binds the loopback interface unless another host is given,
+and requests to share the page through viser's public server are refused.
 """
 
 import contextlib
@@ -39,16 +39,29 @@ ABOVE_PANEL = Window(bottom=0.2)
 
 
 class _Server(viser.ViserServer):
-    """Refuses to be shared."""
+    """A viser server that cannot be shared publicly."""
 
     def request_share_url(self, verbose: bool = True) -> None:
-        """Do nothing: the page stays on this machine."""
+        """Does nothing: the page stays on this machine.
+
+        Args:
+            verbose: ignored.
+        """
 
 
 class Page(Panel):
-    """One page, at the next free port where it is taken.
+    """A page in the browser, at the next free port if the given one is in use.
 
     Callbacks of the panel come from other threads: `lock` is held while a snapshot is shown.
+
+    Args:
+        host: address to bind.
+        port: first port to try.
+
+    Attributes:
+        server: viser's.
+        lock: for callbacks that change what is shown.
+        address: URL of the page.
     """
 
     def __init__(self, host: str = HOST, port: int = PORT) -> None:
@@ -70,17 +83,17 @@ class Page(Panel):
 
     @property
     def watched(self) -> bool:
-        """Whether anybody looks at the page, or it is recorded."""
+        """Whether a browser shows the page, or it is recorded."""
         return self._recorder is not None or bool(self.server.get_clients())
 
     def close(self) -> None:
-        """Stop the server."""
+        """Stops the server."""
         with contextlib.redirect_stdout(io.StringIO()):
             self.server.stop()
 
     # --- the scene -----------------------------------------------------------------------------
     def set_robot(self, scene: RobotScene, shape: RobotShape) -> None:
-        """Show another robot, upright in its neutral posture, until the first snapshot.
+        """Shows another robot, upright in its neutral posture, until the first snapshot.
 
         Args:
             scene: of the robot.
@@ -106,7 +119,7 @@ class Page(Panel):
             self.set_status({"robot": f"{model.name}, {model.mass:.3f} kg, {shapes}"})
 
     def add_compared(self, scene: RobotScene, shape: RobotShape) -> None:
-        """Lay another URDF of the robot over it, in blue.
+        """Overlays another URDF of the robot, in blue.
 
         Args:
             scene: of the other URDF.
@@ -132,7 +145,7 @@ class Page(Panel):
         meshes.on_click(lambda body: self._describe(layer, body))
 
     def show(self, snapshot: Snapshot, compared: Snapshot | None = None) -> None:
-        """Draw an instant.
+        """Draws an instant.
 
         Args:
             snapshot: of the robot.
@@ -150,7 +163,7 @@ class Page(Panel):
                 drawing.draw_compared(compared)
 
     def _add_layer(self, name: str) -> None:
-        """A checkbox for what is there to be seen; the links' centres of mass are hidden first."""
+        """Adds a checkbox for a layer; the links' centres of mass are hidden at first."""
         if name in self._layers:
             return
         path, shown = "/" + name.replace(" ", "_"), name != LINK_COMS
@@ -161,12 +174,16 @@ class Page(Panel):
         self._layers[name] = frame, box
 
     def tint(self, colors: Mapping[str, Color]) -> None:
-        """Colour bodies by the names of their links; the others get their own colours."""
+        """Colours bodies.
+
+        Args:
+            colors: by name of a body's link; bodies without one get their own colours.
+        """
         with self.lock, self.server.atomic():
             self._robots[ROBOT][1].tint(colors)
 
     def _describe(self, layer: str, body: int) -> None:
-        """Mass and CoM of the links of a body as a status text."""
+        """Shows mass and CoM of a body's links as a status text."""
         model, other = self._robots[layer][0], self._robots.get(COMPARED)
         links = np.flatnonzero(model.bodies.body_of_link == body).tolist()
         compared = other[0] if other and layer == ROBOT else None
@@ -174,7 +191,7 @@ class Page(Panel):
 
     # --- the camera ----------------------------------------------------------------------------
     def _frame(self, client: viser.ClientHandle) -> None:
-        """Set a browser's camera so that the whole robot is in view beside the panel."""
+        """Sets a browser's camera so that the whole robot is in view beside the panel."""
         camera = client.camera
         wide, high = max(camera.image_width, 1), max(camera.image_height, 1)
         window = ABOVE_PANEL if wide < NARROW else WHOLE
@@ -183,7 +200,7 @@ class Page(Panel):
         camera.look_at = look_at
 
     def _follow(self, meshes: RobotMeshes, snapshot: Snapshot) -> None:
-        """Frame a new robot; move the cameras with one that moves a third of its size."""
+        """Frames a new robot; moves the cameras with a robot that moves by a third of its size."""
         new, root = self._followed is None, snapshot.p[0]
         moved = np.zeros(3) if self._followed is None else root - self._followed
         if not new and np.linalg.norm(moved) < 0.3 * float(
@@ -202,18 +219,28 @@ class Page(Panel):
 
     # --- recording -----------------------------------------------------------------------------
     def start_recording(self) -> None:
-        """Record all that is shown from now on."""
+        """Records everything that is shown from now on."""
         self._recorder = self.server.get_scene_serializer()
 
     def pause(self, seconds: float) -> None:
-        """Time between two snapshots of the recording, s.
+        """Adds time between two snapshots of the recording.
 
         viser encodes the times of a recording as they are: they must be Python's floats.
+
+        Args:
+            seconds: s.
         """
         self._recorder.insert_sleep(float(seconds))
 
     def write_html(self, path: str | Path) -> float:
-        """Write the recording as one file that needs no server; return its size, 1e6 bytes."""
+        """Writes the recording as one file that needs no server.
+
+        Args:
+            path: of the file.
+
+        Returns:
+            Its size, 1e6 bytes.
+        """
         html = self._recorder.as_html()
         self._recorder = None
         title = escape(self._rows.get("robot", "robot"))

@@ -1,4 +1,4 @@
-"""The panel of the page: a table, tabs with sliders, layers and plots, a player, buttons."""
+"""The panel of the page: status table, tabs with sliders, layers and plots, player, buttons."""
 
 import time
 from collections import deque
@@ -20,7 +20,11 @@ COLORS = {"y": "#009e73", "z": "#cc79a7", "event": "#e69f00", "now": "#888888"}
 
 
 class Panel:
-    """The controls of one page; what it has nothing for is not on it."""
+    """The controls of one page; controls without content are not shown.
+
+    Args:
+        gui: viser's.
+    """
 
     def __init__(self, gui: GuiApi) -> None:
         self._gui = gui
@@ -35,14 +39,25 @@ class Panel:
         self._labels: tuple[str, ...] = ()
 
     def tab(self, name: str) -> Any:
-        """The tab of a name, as a context to add controls in; made when it is first wanted."""
+        """The tab of a name, created on first use.
+
+        Args:
+            name: of the tab.
+
+        Returns:
+            A context in which controls are added to it.
+        """
         self._tabs = self._tabs or self._gui.add_tab_group()
         if name not in self._named_tabs:
             self._named_tabs[name] = self._tabs.add_tab(name)
         return self._named_tabs[name]
 
     def set_status(self, rows: Mapping[str, str]) -> None:
-        """Add or replace lines of the table of status texts."""
+        """Adds or replaces rows of the status table.
+
+        Args:
+            rows: text by name.
+        """
         rows = {**self._rows, **rows}
         if rows != self._rows:
             self._rows = rows
@@ -50,7 +65,7 @@ class Panel:
 
     # --- plots ---------------------------------------------------------------------------------
     def plot(self, numbers: Mapping[str, float], at: float) -> None:
-        """Append to the time plots what is finite.
+        """Appends finite numbers to the time plots.
 
         Args:
             numbers: by name with unit.
@@ -73,7 +88,7 @@ class Panel:
                 chart.data = tuple(np.array(points).reshape(-1, 2).T.copy())
 
     def _chart(self, title: str, times: Array, lines: Mapping[str, Array]) -> Any:
-        """A plot of lines (T,) against the time (T,) s; all finite, as uPlot wants them."""
+        """Adds a plot of lines (T,) over the time (T,) s; all finite, as uPlot requires."""
         styles = [
             {"label": k, "stroke": COLORS.get(k, BLUE), "width": 2} for k in lines
         ]
@@ -94,12 +109,13 @@ class Panel:
         postures: Mapping[str, Array],
         move: Callable[[Mapping[int, float]], None],
     ) -> None:
-        """Sliders by which joints move, in folders, and buttons that set a posture.
+        """Adds sliders of the joints, in folders, and buttons that set a posture.
 
         Args:
             groups: joints by the name of their folder; the first one is open.
-            postures: positions (n,) rad or m by the name of their button; it starts in the first.
-            move: is called with new positions, rad or m, by the indices of their joints.
+            postures: positions (n,) rad or m by the name of their button; the first one is
+                initial.
+            move: called with new positions, rad or m, by the indices of their joints.
         """
         gui, sliders = self._gui, list[tuple[JointRange, Any]]()
         start = next(iter(postures.values()))
@@ -130,12 +146,15 @@ class Panel:
     def add_player(
         self, seconds: float, timeline: Timeline, show: Callable[[float], None]
     ) -> Callable[[float], None]:
-        """Play, pause, scrub and go to an event, with plots; returns what lets real time pass, s.
+        """Adds controls to play, pause, scrub and go to an event, with plots.
 
         Args:
             seconds: length of the recording.
             timeline: its plots and events; the events are marks on the slider.
             show: shows the recording at a time, s.
+
+        Returns:
+            A function that lets real time, s, pass.
         """
         gui, events = self._gui, [event.time for event in timeline.events]
         places = {
@@ -195,7 +214,7 @@ class Panel:
 
     # --- buttons -------------------------------------------------------------------------------
     def set_actions(self, labels: Sequence[str], press: Callable[[str], None]) -> None:
-        """Buttons on the page.
+        """Sets the buttons of the tab "Services".
 
         Args:
             labels: of the buttons; the same ones as before change nothing.
@@ -223,7 +242,11 @@ def _spikes(times: Array, places: Sequence[float], low: float, high: float) -> A
 
 
 def table(rows: Mapping[str, str]) -> str:
-    """HTML of lines with a name and a text each."""
+    """HTML table of rows with a name and a text each.
+
+    Args:
+        rows: text by name; both are escaped.
+    """
     cells = "".join(
         f"<tr><td style='opacity:.6;padding-right:.8em;vertical-align:top'>{escape(name)}</td>"
         f"<td>{escape(text)}</td></tr>"

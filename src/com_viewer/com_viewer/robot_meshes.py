@@ -32,14 +32,14 @@ class RobotMeshes:
         shape: RobotShape,
         tint: Color | None,
     ) -> None:
-        """Add it to the scene, upright in its neutral posture.
+        """Adds the robot to the scene, upright in its neutral posture.
 
         Args:
             scene: viser's.
             layer: name of the frame above its bodies.
             model: the robot.
             shape: its triangles.
-            tint: the one colour of all of it; None: its own colours.
+            tint: one colour for all of it; None: its own colours.
         """
         names = [f"/{layer}/{name.replace('/', '_')}" for name in model.bodies.names]
         self.bodies = [scene.add_frame(name, show_axes=False) for name in names]
@@ -61,28 +61,43 @@ class RobotMeshes:
             self._corners.append((b, np.array([*product(*ends)])))
 
     def box(self, R: Array, p: Array) -> tuple[Array, Array]:
-        """Lowest and highest corner (3,) m of the box around it.
+        """The box around the robot.
 
         Args:
             R: (B, 3, 3) orientations of its bodies.
             p: (B, 3) m, their origins.
+
+        Returns:
+            Lowest and highest corner, (3,) m each.
         """
         corners = np.concatenate([c @ R[b].T + p[b] for b, c in self._corners])
         return corners.min(axis=0), corners.max(axis=0)
 
     def move(self, snapshot: Snapshot) -> None:
-        """Move the bodies."""
+        """Moves the bodies to their poses in a snapshot.
+
+        Args:
+            snapshot: of the robot.
+        """
         turns = scenes.quaternions(snapshot.R).tolist()
         for body, wxyz, p in zip(self.bodies, turns, snapshot.p.tolist(), strict=True):
             _move(body, wxyz, p)
 
     def tint(self, colors: Mapping[str, Color]) -> None:
-        """Colour bodies by the names of their links; the others get their own colours."""
+        """Colours bodies.
+
+        Args:
+            colors: by name of a body; the others get their own colours.
+        """
         for b, own, mesh in self.meshes:
             mesh.color = colors.get(self.bodies[b].name.rpartition("/")[2], own)
 
     def on_click(self, clicked: Callable[[int], None]) -> None:
-        """Call a function with the body that is clicked, from another thread."""
+        """Registers a function to be called with the body that is clicked.
+
+        Args:
+            clicked: called with the index of the body, from another thread.
+        """
         for b, _, mesh in self.meshes:
             mesh.on_click(partial(_pass_on, clicked, b))
 
@@ -90,7 +105,7 @@ class RobotMeshes:
 def add_mesh(
     scene: SceneApi, path: str, vertices: Array, faces: Array, color: Color = GREY
 ) -> Any:
-    """Add a translucent mesh.
+    """Adds a translucent mesh.
 
     Args:
         scene: of viser's server.
@@ -112,7 +127,7 @@ def _pass_on(clicked: Callable[[int], None], body: int, _event: Any) -> None:
 
 
 def _move(handle: Any, wxyz: list[float], position: list[float]) -> None:
-    """Assign wxyz and position, without viser's comparisons, which take most of the time."""
+    """Assigns quaternion and position, without viser's comparisons, which take most of the time."""
     state = handle._impl
     state.wxyz[:], state.position[:] = wxyz, position
     state.api._queue_scene_message(SetOrientationMessage(state.name, tuple(wxyz)))

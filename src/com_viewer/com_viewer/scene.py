@@ -1,4 +1,4 @@
-"""What the viewer shows of one instant: poses, points, polygons and colours, as arrays."""
+"""One instant for display: poses, points, polygons and colours, as arrays."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -48,21 +48,23 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """One instant. World frame: z against gravity; SI units; what is not known is NaN or empty.
+    """One instant for display, in a world frame with z against gravity; SI units.
+
+    Unknown quantities are NaN or empty.
 
     Attributes:
         R: (B, 3, 3) orientations of the moving bodies.
-        p: (B, 3) their origins.
+        p: (B, 3) m, their origins.
         state: of the CoM, in the root link's frame.
-        com: (3,).
-        velocity: (3,) of the CoM relative to the root link.
-        projection: (3,) of the CoM on the ground.
-        chain: (K + 1, 3) points of the SESC.
-        polygon: (k, 3) support polygon.
-        forces: (f, 2, 3): where a foot is, and the force of the ground on it.
-        link_coms: (m, 3) CoM of each link that has mass.
-        marks: such as ZMP and trunk CoM.
-        footsteps: (s, 2, 3) edges of footprints, of any number of corners.
+        com: (3,) m.
+        velocity: (3,) m/s, of the CoM relative to the root link.
+        projection: (3,) m, of the CoM on the ground.
+        chain: (K + 1, 3) m, points of the SESC.
+        polygon: (k, 3) m, support polygon.
+        forces: (f, 2, 3) position of a foot, m, and the force of the ground on it, N.
+        link_coms: (m, 3) m, CoM of each link that has mass.
+        marks: such as ZMP and trunk CoM, by label.
+        footsteps: (s, 2, 3) m, edges of footprints, of any number of corners.
     """
 
     R: Array
@@ -80,7 +82,15 @@ class Snapshot:
 
 
 class RobotScene:
-    """Places a robot, whose model has its sole frames, and what is known of its CoM."""
+    """Places a robot and its CoM in the world.
+
+    Args:
+        model: the robot, with its sole frames.
+        feet: of the configuration; those whose frames the model lacks are left out.
+
+    Attributes:
+        model: as given.
+    """
 
     def __init__(self, model: RobotModel, feet: Sequence[Foot] = ()) -> None:
         self.model = model
@@ -95,7 +105,7 @@ class RobotScene:
         chain: Array | None = None,
         forces: Array | None = None,
     ) -> Snapshot:
-        """Place the robot.
+        """Places the robot at an instant.
 
         Args:
             q: (n,) joint positions, rad or m.
@@ -103,7 +113,10 @@ class RobotScene:
             root: R_world_root (3, 3) and p_world_root (3,) m; None: upright by the state's
                 gravity, with its projection at height 0.
             chain: (K + 1, 3) m, root link's frame; None: it is computed.
-            forces: (f, 3) N of the ground on the feet, in their wrench frames; None: not known.
+            forces: (f, 3) N of the ground on the feet, in their wrench frames; None: unknown.
+
+        Returns:
+            The snapshot, without marks and footsteps.
         """
         R_root, p_root = root or root_pose(state.gravity, state.projection)
         R, p = body_poses(self.model.bodies, self.model.check_q(q), R_root, p_root)
@@ -124,7 +137,16 @@ class RobotScene:
         )
 
     def pose(self, link: str, R: Array, p: Array) -> tuple[Array, Array]:
-        """R_world_link (3, 3) and the link's origin (3,) m, of bodies at R (B, 3, 3), p (B, 3)."""
+        """Pose of a link in the world.
+
+        Args:
+            link: its name.
+            R: (B, 3, 3) orientations of the bodies.
+            p: (B, 3) m, their origins.
+
+        Returns:
+            R_world_link (3, 3) and the link's origin (3,) m.
+        """
         bodies, i = self.model.bodies, self.model.link_index(link)
         b = int(bodies.body_of_link[i])
         return R[b] @ bodies.R_body_link[i], p[b] + R[b] @ bodies.p_body_link[i]
@@ -140,7 +162,14 @@ class RobotScene:
 
 
 def describe(state: ComState) -> dict[str, str]:
-    """Lines for the table of status texts."""
+    """Rows of the status table on the CoM.
+
+    Args:
+        state: of the CoM.
+
+    Returns:
+        Text by name.
+    """
     text = state.status.name + (f": {state.reason}" if state.reason else "")
     com = " ".join(f"{value:.4f}" for value in state.position)
     margin = (
@@ -150,7 +179,14 @@ def describe(state: ComState) -> dict[str, str]:
 
 
 def indexed(triangles: Array) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Vertices (v, 3) float32 and faces (m, 3) of triangles (m, 3, 3), equal corners merged."""
+    """Vertices and faces of triangles, with equal corners merged.
+
+    Args:
+        triangles: (m, 3, 3) m.
+
+    Returns:
+        Vertices (v, 3) float32 and faces (m, 3) of their indices.
+    """
     corners = np.ascontiguousarray(triangles.reshape(-1, 3), dtype=np.float32)
     rows = corners.view(np.dtype((np.void, 12))).ravel()
     _, first, inverse = np.unique(rows, return_index=True, return_inverse=True)
@@ -174,32 +210,39 @@ def ellipsoid(covariance: Array, sigmas: float = 2.0) -> tuple[Array, Array]:
 
 
 def quaternions(R: Array) -> Array:
-    """Unit quaternions (m, 4), w first, of rotations (m, 3, 3)."""
+    """Unit quaternions of rotations, w first.
+
+    Args:
+        R: (m, 3, 3).
+
+    Returns:
+        (m, 4) w, x, y, z.
+    """
     return np.asarray(Rotation.from_matrix(R).as_quat()[:, [3, 0, 1, 2]])
 
 
 def margin_color(margin: float, safe: float = 0.03) -> Color:
-    """Colour of a support polygon: vermillion outside, yellow, blue where it is safe.
+    """Colour of a support polygon: vermillion outside, yellow at the edge, blue if safe.
 
     Args:
         margin: m, of the CoM's projection, positive inside.
-        safe: m, from which on it is blue.
+        safe: m, margin from which it is blue.
     """
     return _between((VERMILLION, YELLOW, BLUE), margin / safe)
 
 
 def correction_color(distance: float, largest: float = 0.02) -> Color:
-    """Colour of a body whose CoM was corrected: sky blue to vermillion.
+    """Colour of a body by the correction of its CoM: sky blue, yellow, vermillion.
 
     Args:
-        distance: m, of the correction.
+        distance: m, of the correction; NaN: grey.
         largest: m, from which on it is vermillion.
     """
     return _between((SKY, YELLOW, VERMILLION), distance / largest)
 
 
 def _between(colors: Sequence[Color], fraction: float) -> Color:
-    """Colour at a fraction of the way over some; grey where it is NaN."""
+    """Colour at a fraction of the way along a sequence of colours; grey where it is NaN."""
     if not np.isfinite(fraction):
         return GREY
     at = np.clip(fraction, 0.0, 1.0) * (len(colors) - 1)
@@ -211,16 +254,37 @@ def _between(colors: Sequence[Color], fraction: float) -> Color:
 
 
 def fan(polygon: Array) -> Array:
-    """Faces (k - 2, 3) of a convex polygon with k corners."""
+    """Faces of a convex polygon.
+
+    Args:
+        polygon: (k, 3) m.
+
+    Returns:
+        (k - 2, 3) indices of corners.
+    """
     last = np.arange(2, max(len(polygon), 2))
     return np.column_stack([np.zeros_like(last), last - 1, last]).astype(np.uint32)
 
 
 def closed(polygon: Array) -> Array:
-    """Segments (k, 2, 3) around a polygon (k, 3)."""
+    """Segments around a polygon.
+
+    Args:
+        polygon: (k, 3) m.
+
+    Returns:
+        (k, 2, 3) m.
+    """
     return np.stack([polygon, np.roll(polygon, -1, axis=0)], axis=1)
 
 
 def segments(points: Array) -> Array:
-    """Segments (k - 1, 2, 3) along points (k, 3)."""
+    """Segments along points.
+
+    Args:
+        points: (k, 3) m.
+
+    Returns:
+        (k - 1, 2, 3) m.
+    """
     return np.stack([points[:-1], points[1:]], axis=1)

@@ -1,4 +1,4 @@
-"""What happens in a recording: the CoM and its margin against time, and events."""
+"""The course of a recording: the CoM and its margin over time, and events."""
 
 from typing import NamedTuple
 
@@ -13,10 +13,11 @@ MAX_SAMPLES, MAX_EVENTS = 800, 60
 
 
 class Event(NamedTuple):
-    """What happens at a time.
+    """An event of a recording.
 
     Attributes:
         time: s, from the start of the recording.
+        text: in words.
     """
 
     time: float
@@ -24,7 +25,7 @@ class Event(NamedTuple):
 
 
 class Timeline(NamedTuple):
-    """A recording in T samples, thinned out where it is long.
+    """CoM and margin of a recording in T samples, thinned out where it is long.
 
     Attributes:
         times: (T,) s, from its start.
@@ -40,7 +41,7 @@ class Timeline(NamedTuple):
 
 
 def make_timeline(run: BagRun, observer: ComObserver) -> Timeline:
-    """The margin, the CoM, and the events of a recording.
+    """Computes margin, CoM, and events of a recording.
 
     Events are gaps of more than GAP_S, feet that lift and land, changes of the CoM's status, and
     the CoM's projection leaving the support polygon; after MAX_EVENTS they are only counted.
@@ -48,6 +49,9 @@ def make_timeline(run: BagRun, observer: ComObserver) -> Timeline:
     Args:
         run: the recording.
         observer: of the robot in it.
+
+    Returns:
+        At most MAX_SAMPLES samples.
     """
     events: list[Event] = []
     margin, com = np.full(len(run.times), np.nan), np.full((len(run.times), 3), np.nan)
@@ -68,7 +72,7 @@ def make_timeline(run: BagRun, observer: ComObserver) -> Timeline:
 
 
 def _changes(before: ComState, after: ComState) -> list[str]:
-    """What is different from one state to the next."""
+    """Differences from one state to the next, in words."""
     texts = [f"{foot} lifts" for foot in before.contacts if foot not in after.contacts]
     texts += [f"{foot} lands" for foot in after.contacts if foot not in before.contacts]
     if before.status != after.status:

@@ -9,7 +9,14 @@ from com_model.robots import find_robot, find_robot_config
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run the command line; return 0, or 1 when there is no such robot or configuration."""
+    """Runs the command line: prints the path of a robot's URDF or configuration.
+
+    Args:
+        words: command-line arguments without the program's name; None: those of the process.
+
+    Returns:
+        Exit status: 0, or 1 when there is no such robot or configuration.
+    """
     parser = argparse.ArgumentParser(prog="find_urdf", description=__doc__)
     parser.add_argument(
         "robot", help="a name (hoap2, anymal, ...) or the path of a URDF"

@@ -1,4 +1,4 @@
-"""What a robot looks like: triangles of its URDF's shapes; and how it stands, upright."""
+"""Triangles of a robot's URDF shapes, and its upright pose over the ground."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -21,11 +21,11 @@ _SIDES = 72  # of a circle
 
 @dataclass(frozen=True)
 class LinkTriangles:
-    """One shape of one link.
+    """Triangles of one shape of one link.
 
     Attributes:
         link: name of the link that carries it.
-        triangles: corners (m, 3, 3) in the frame of the link, m.
+        triangles: corners (m, 3, 3) m, in the frame of the link.
         color: red, green, blue, 0 to 1.
     """
 
@@ -39,8 +39,8 @@ class RobotShape:
     """All shapes of a robot.
 
     Attributes:
-        bare_links: links whose shapes could not be drawn; lines between joints stand for
-            them.
+        pieces: the shapes that are drawn.
+        bare_links: links whose shapes could not be read; rods between joints are drawn for them.
         declared: number of <visual> elements.
         missing: shapes that are not drawn, each with the reason.
     """
@@ -52,7 +52,7 @@ class RobotShape:
 
 
 def robot_shape(model: RobotModel, urdf_path: str | Path | None) -> RobotShape:
-    """Read the shapes of a robot's URDF.
+    """Reads the shapes of a robot's URDF.
 
     Each link is drawn by its visuals. A link with a visual that cannot be read is drawn by its
     collision shapes instead, and when those cannot be read either (or the whole robot has no
@@ -60,7 +60,10 @@ def robot_shape(model: RobotModel, urdf_path: str | Path | None) -> RobotShape:
 
     Args:
         model: the robot.
-        urdf_path: its file, from which relative names of meshes count; None: they do not.
+        urdf_path: its file, to which names of meshes may be relative; None: they cannot be.
+
+    Returns:
+        Triangles of at most MAX_TOTAL_TRIANGLES, and what is missing.
     """
     reader = ShapeReader(model.xml, urdf_path)
     shapes: list[Shape] = []
@@ -99,7 +102,14 @@ def robot_shape(model: RobotModel, urdf_path: str | Path | None) -> RobotShape:
 
 
 def shape_triangles(shape: Shape) -> Array:
-    """Return the triangles (m, 3, 3) of a shape, in its own frame, m, wound either way."""
+    """Triangles of a shape in its own frame, of either winding.
+
+    Args:
+        shape: a mesh or a solid.
+
+    Returns:
+        (m, 3, 3) m.
+    """
     if shape.kind == MESH:
         return shape.triangles
     solid = replace(shape, size=tuple(np.maximum(shape.size, 1e-6)))  # sheets, too
@@ -108,12 +118,15 @@ def shape_triangles(shape: Shape) -> Array:
 
 
 def rod_triangles(start: Array, end: Array, radius: float) -> Array:
-    """Return the triangles (m, 3, 3) of a cylinder; none if its ends coincide.
+    """Triangles of a cylinder; none if its ends coincide.
 
     Args:
         start: (3,) m, one end of its axis.
         end: (3,) m, the other end.
         radius: m.
+
+    Returns:
+        (m, 3, 3) m.
     """
     length = float(np.linalg.norm(end - start))
     if length == 0:
@@ -127,9 +140,10 @@ _ROD_COLOR = (0.55, 0.58, 0.62)
 
 
 def upright(gravity: Array) -> Array:
-    """Return R_world_root (3, 3): the smallest turn that takes -gravity (3,) to z.
+    """R_world_root (3, 3): the smallest rotation that takes -gravity to z.
 
-    Not known (NaN) or zero gravity leaves the root link's axes as they are.
+    Args:
+        gravity: (3,) direction, root axes; NaN or zero: the identity is returned.
     """
     length = np.linalg.norm(gravity)
     if not np.isfinite(length) or length == 0:
@@ -139,12 +153,15 @@ def upright(gravity: Array) -> Array:
 
 
 def root_pose(gravity: Array, projection: Array) -> tuple[Array, Array]:
-    """Return R (3, 3) and p (3,) of the root in the world: upright, its projection at z = 0.
+    """Pose of the root link in the world: upright, with the CoM's projection at z = 0.
 
     Args:
         gravity: (3,) direction, axes of the root link; NaN: those axes stay as they are.
         projection: (3,) m, of the CoM onto the ground, frame of the root link; NaN: the root's
             origin is at z = 0.
+
+    Returns:
+        R (3, 3) and p (3,) m.
     """
     R = upright(gravity)
     height = (R @ projection)[2]
@@ -154,11 +171,14 @@ def root_pose(gravity: Array, projection: Array) -> tuple[Array, Array]:
 def soles(
     feet: Sequence[Foot], pose: Callable[[str], tuple[Array, Array]]
 ) -> list[Array]:
-    """Return the outlines (j, 3) m of soles in the world; one point for a point foot.
+    """Outlines of soles in the world; one point for a point foot.
 
     Args:
         feet: of the configuration.
-        pose: gives R_world_link (3, 3) and the origin (3,) m of a link by its name.
+        pose: returns R_world_link (3, 3) and the origin (3,) m of a link by its name.
+
+    Returns:
+        One array (j, 3) m for each foot.
     """
     down = np.array([0.0, 0.0, -1.0])
     outlines = []
@@ -170,20 +190,30 @@ def soles(
 
 
 def support(outlines: Sequence[Array]) -> Array:
-    """Return the support polygon (k, 3) of soles; k = 0 without."""
+    """Support polygon of soles.
+
+    Args:
+        outlines: (j, 3) m each.
+
+    Returns:
+        (k, 3) m; k = 0 without soles.
+    """
     if not outlines:
         return np.empty((0, 3))
     return SupportPolygon.from_points(np.concatenate(outlines)).vertices
 
 
 def body_meshes(model: RobotModel, shape: RobotShape) -> dict[tuple[int, Color], Array]:
-    """Triangles (m, 3, 3) m of a robot by body and colour, in the body's frame.
+    """Triangles of a robot by body and colour, in the body's frame.
 
-    Rods stand for links whose shapes cannot be drawn.
+    Rods represent links whose shapes cannot be drawn.
 
     Args:
         model: the robot.
         shape: its shapes.
+
+    Returns:
+        (m, 3, 3) m, by index of the body and colour.
     """
     bodies, index = model.bodies, {name: i for i, name in enumerate(model.link_names)}
     found: dict[tuple[int, Color], list[Array]] = {}

@@ -72,9 +72,9 @@ from com_simulation.physics.world_builder import World, build_world
 from com_simulation.physics.worlds import find_world, lay_ground, walking_noise
 
 ODOM = "odom"
-# so many events are told to whoever comes later
+# number of events that later subscribers receive
 LATCHED_EVENTS = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-POINT_SOLE = 0.1  # m, that tiles and steps are made for where feet have no soles
+POINT_SOLE = 0.1  # m, length of a sole for tiles and steps if feet have none
 
 
 class SensorOutput:
@@ -109,7 +109,7 @@ class SensorOutput:
             make(WrenchStamped, foot.wrench_topic, foot.wrench_frame)
             for foot in world.feet
         ]
-        # Where the ground is, the truth does not say.
+        # The ground truth does not include the ground.
         known: dict[str, Any] = {
             "status": CenterOfMass.STATUS_OK,
             "support_margin": math.nan,
@@ -156,14 +156,21 @@ LATE = 0.1  # s behind the wall clock from which on the machine counts as too sl
 CONNECT = 0.5  # s, for the other side of the connections, when the nodes have theirs, and more on
 # a busy machine: of the time that took, and s at most
 CONNECT_SHARE, CONNECT_LONGEST = 0.3, 10.0
-WAIT_STEP = 0.25  # s, between two looks whether the simulation is to end
+WAIT_STEP = 0.25  # s, between two checks whether the simulation should end
 LONG_WAIT = 3.0  # s, for nodes, that is worth a warning
 # one a second; fewer in a row are a hiccup that is caught up, and not logged
 LATE_REPORTS = 3
 
 
 class Simulator(RobotNode[Parameters]):
-    """Simulates a robot in a thread of its own; the executor's thread handles the commands."""
+    """ROS 2 node `simulator`: MuJoCo in the place of a robot and its drivers.
+
+    The simulation runs in its own thread; the executor's thread handles the commands. The
+    module's docstring lists topics and services, simulator_parameters.Parameters the parameters.
+
+    Args:
+        **options: passed on to RobotNode and rclpy's Node, such as parameter_overrides.
+    """
 
     def __init__(self, **options: Any) -> None:
         super().__init__("simulator", Parameters, subject="simulation", **options)
@@ -181,7 +188,7 @@ class Simulator(RobotNode[Parameters]):
             self.follow_robot_description()
 
     def destroy_node(self) -> None:
-        """Stop the simulation first."""
+        """Stops the simulation, then destroys the node."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join()
@@ -194,7 +201,14 @@ class Simulator(RobotNode[Parameters]):
 
     # --- start ---------------------------------------------------------------------------------
     def use_model(self, model: RobotModel) -> None:
-        """Build the world of the first robot, and start."""
+        """Builds the world of the first robot, and starts the simulation.
+
+        Args:
+            model: the robot that the nodes assume; the simulated one may have errors.
+
+        Raises:
+            ComRosError: a robot is being simulated already, or this one cannot be.
+        """
         if self._thread is not None:
             raise ComRosError(
                 "a robot is being simulated: start another simulator for this one"
@@ -385,7 +399,7 @@ class Simulator(RobotNode[Parameters]):
         self._told = acting
 
     def _wait_for_nodes(self, stamp_ns: int, timeout: float) -> None:
-        """Wait until lockstep.nodes have answered the sample of a stamp; 0: are ready."""
+        """Waits until lockstep.nodes have answered the sample of a stamp; 0: are ready."""
         begin = time.monotonic()
         while not self._stop.is_set() and self.context.ok():
             missing = self._lockstep.wait(stamp_ns, WAIT_STEP)
@@ -453,7 +467,7 @@ class Simulator(RobotNode[Parameters]):
         on: str,
         off: str,
     ) -> None:
-        """Offer a Trigger or SetBool, which the simulation's thread carries out."""
+        """Offers a Trigger or SetBool service, carried out in the simulation's thread."""
 
         def answer(request: Any, response: Any) -> Any:
             """Queue the command for the simulation's thread, or refuse it.
@@ -488,14 +502,18 @@ class Simulator(RobotNode[Parameters]):
         return time
 
     def watch(self) -> None:
-        """End the node when the simulation has failed, and /diagnostics shows why."""
+        """Ends the node when the simulation has failed, once /diagnostics shows why."""
         if self._error is not None and self._error_published:
             if isinstance(self._error, ComSimulationError):
                 raise ComRosError(str(self._error)) from self._error
             raise self._error
 
     def diagnose(self) -> Diagnosis:
-        """How the simulation keeps up with the wall clock."""
+        """Status for /diagnostics: whether the simulation keeps up with the wall clock.
+
+        Returns:
+            OK, WARN when it is too slow or a node does not answer, ERROR when it has failed.
+        """
         if self._error is not None:
             self._error_published = True
             return Diagnosis(diagnostics.ERROR, str(self._error))

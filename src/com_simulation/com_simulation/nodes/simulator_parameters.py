@@ -14,7 +14,7 @@ from com_simulation.physics.world_builder import BASES, DEFAULT_STEP, INTEGRATOR
 
 @dataclass(frozen=True)
 class SimulatedRobot(RobotParameters):
-    """Which robot, and whether it stands."""
+    """Parameters of the robot, and whether its root is free."""
 
     urdf_file: str = parameter(
         "",
@@ -27,7 +27,11 @@ class SimulatedRobot(RobotParameters):
     )
 
     def model(self) -> RobotModel | None:
-        """The robot that the parameters give; None to wait for the topic robot_description."""
+        """The robot given by the parameters.
+
+        Returns:
+            The model; None: it comes from the topic robot_description.
+        """
         if self.robot_description:
             return RobotModel.from_urdf(self.robot_description)
         return RobotModel.from_file(self.urdf_file) if self.urdf_file else None
@@ -35,7 +39,7 @@ class SimulatedRobot(RobotParameters):
 
 @dataclass(frozen=True)
 class NoiseParameters(NoiseLevels):
-    """Errors of the sensors, noise.<name>."""
+    """Parameters noise.<name>: errors of the sensors."""
 
     preset: str = parameter(
         "none",
@@ -46,7 +50,7 @@ class NoiseParameters(NoiseLevels):
     )
 
     def levels(self) -> NoiseLevels:
-        """The same for the simulation."""
+        """The preset, with the values that are not 0 in its place."""
         given = {
             name: value
             for name, value in vars(self).items()
@@ -57,7 +61,7 @@ class NoiseParameters(NoiseLevels):
 
 @dataclass(frozen=True)
 class LockstepParameters:
-    """Nodes that the simulation waits for, lockstep.<name>."""
+    """Parameters lockstep.<name>: nodes that the simulation waits for."""
 
     nodes: tuple[str, ...] = parameter(
         (), "names of nodes that must have processed a sample before the next one comes"
@@ -152,9 +156,10 @@ class Parameters(SimulatedRobot, FramePrefix):
     )
 
     def check(self) -> None:
-        """Checks what one parameter demands of another, by a ParameterError.
+        """Checks that vectors have three numbers, and samples are no more frequent than steps.
 
-        Vectors have three numbers, and samples come no more often than the physics steps.
+        Raises:
+            ParameterError: they are not.
         """
         vectors = (
             ("trunk_com_offset", self.trunk_com_offset),

@@ -32,12 +32,12 @@ SEND_PERIOD = 0.5  # s
 HORIZON = 1.2
 POINT_PERIOD = 0.1  # s
 PATIENCE = 6  # times to send that go by before a missing listener is worth a warning
-LEAD_IN = 2.0  # s, from wherever the robot is to the nominal posture
+LEAD_IN = 2.0  # s, from the robot's posture to the nominal one
 
 
 @dataclass(frozen=True)
 class Parameters(SimulatedRobot):
-    """Parameters of the node."""
+    """Parameters of sway."""
 
     amplitude: float = live_parameter(
         0.1,
@@ -48,7 +48,11 @@ class Parameters(SimulatedRobot):
 
 
 class SwayNode(RobotNode[Parameters]):
-    """Sends a motion piece by piece."""
+    """ROS 2 node `sway`: sends a slow motion of the whole body, piece by piece.
+
+    Args:
+        **options: passed on to RobotNode and rclpy's Node, such as parameter_overrides.
+    """
 
     def __init__(self, **options: Any) -> None:
         super().__init__("sway", Parameters, **options)
@@ -66,11 +70,22 @@ class SwayNode(RobotNode[Parameters]):
         self.create_timer(SEND_PERIOD, self._send)
 
     def use_model(self, model: RobotModel) -> None:
-        """Plan the motion."""
+        """Plans the motion of a new model.
+
+        Args:
+            model: the robot.
+
+        Raises:
+            ComRosError: no motion keeps it standing.
+        """
         self._plan(model, self.parameters)
 
     def apply_parameters(self, new: Parameters) -> None:
-        """Plan it again; it begins from where the robot is."""
+        """Plans the motion again; it starts from the robot's present posture.
+
+        Args:
+            new: all parameters.
+        """
         if self._sway is not None:
             self._plan(self._robot, new)
 
@@ -100,7 +115,7 @@ class SwayNode(RobotNode[Parameters]):
         if self._sway is None:
             return
         if self._publisher.get_subscription_count() == 0:
-            self._start_ns = None  # who comes next is led in from where it is
+            self._start_ns = None  # the next subscriber gets a new lead-in
             self._attempts += 1
             if self._attempts >= PATIENCE:
                 topic = self._publisher.topic_name
@@ -128,6 +143,9 @@ def next_piece(
         names: of the n joints.
         motion: time from its start, s -> positions (n,), velocities (n,); begins LEAD_IN later.
         time: s since the lead-in began.
+
+    Returns:
+        A trajectory with the stamp 0, "begin at once".
     """
     first = int(np.floor(time / POINT_PERIOD)) + 1
     last = int(np.floor((time + HORIZON) / POINT_PERIOD))

@@ -1,4 +1,4 @@
-"""Collision shapes as MuJoCo takes them: which may touch and how hard, how low they reach."""
+"""Collision shapes for MuJoCo: which pairs may touch, how hard, and their lowest points."""
 
 import os
 from collections.abc import Sequence
@@ -92,8 +92,11 @@ def touching_pairs(mj: mujoco.MjModel, data: mujoco.MjData) -> list[tuple[int, i
     """Pairs of MuJoCo bodies of the robot that touch, or nearly, in the current posture.
 
     Args:
-        mj: the MuJoCo model; its margins are changed for a moment.
-        data: the posture; collisions are computed anew.
+        mj: the MuJoCo model; its margins are changed temporarily.
+        data: the posture; collisions are computed again.
+
+    Returns:
+        Pairs of body numbers, the lower one first.
     """
     margin = mj.geom_margin.copy()
     try:
@@ -114,6 +117,12 @@ def neighbours(robot: RobotModel) -> list[tuple[int, int]]:
     """Pairs of MuJoCo bodies at most two joints apart.
 
     Where several joints make one hip or wrist, the hulls of the links around them overlap.
+
+    Args:
+        robot: the robot.
+
+    Returns:
+        Pairs of body numbers, the lower one first.
     """
     parent = robot.bodies.parent.tolist()
     pairs = set()
@@ -134,10 +143,10 @@ def read_collision(
 
     Args:
         robot: the robot.
-        urdf_path: its file, from which relative names of meshes count; None: they do not.
+        urdf_path: its file, to which names of meshes may be relative; None: they cannot be.
 
     Returns:
-        The shapes that MuJoCo can take, and one line on those left out, empty without.
+        The shapes that MuJoCo can use, and one line on those left out, empty without.
     """
     read, problems = read_shapes(robot, urdf_path)
     left_out = [problem for problem in problems if problem[1] != NO_GEOMETRY]
@@ -157,7 +166,7 @@ def read_collision(
 
 
 def _solid(shape: Shape) -> Shape:
-    """A shape as MuJoCo takes it; ValueError: it has no volume, or is larger than any robot."""
+    """A shape that MuJoCo can use; ValueError: it has no volume, or is larger than any robot."""
     if shape.kind != MESH:
         if min(shape.size) < SMALLEST:
             raise ValueError("it has no volume")

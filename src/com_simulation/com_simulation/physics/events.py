@@ -1,18 +1,17 @@
-"""What happens to a robot, its loads and its sensors, by name and at a time.
+"""Events that act on a robot, its loads and its sensors, by name and time.
 
-Events are joined by "+". With "@6" one begins 6 s after the start, with "@6-9" it ends at 9 s, and
-without "@" it waits for Simulation.begin.
-
-- forwards_0.2 (m/s of the whole robot, in 0.1 s), left_100N (for 0.2 s): a push at the root body;
-  left_20N@6-12, left_20N_left_hand@6-inf: a pull; also backwards, right; axes of the world, and of
-  the robot at its start
-- payload_4kg_left_hand: a link takes a point mass at its origin, and drops it at the end
-- fx_10N_l_sole, ty_0.5Nm_l_sole: zero of a foot's force sensor in x, y, z of the wrench it reads
+Events are joined by "+". With "@6" one begins 6 s after the start, with "@6-9" it ends at 9 s,
+and without "@" it waits for Simulation.begin.
+- forwards_0.2 (m/s of the whole robot, in 0.1 s), left_100N (for 0.2 s): a push at the root
+body; left_20N@6-12, left_20N_left_hand@6-inf: a pull; also backwards, right; axes of the world,
+and of the robot at its start
+- payload_4kg_left_hand: a link carries a point mass at its origin, and drops it at the end
+- fx_10N_l_sole, ty_0.5Nm_l_sole: bias of a foot's force sensor in x, y, z of the wrench it reads
 - tilt_x_0.7deg: of the IMU's orientation about an axis of its link
-- encoder_0.4deg_knee: zero of a joint's encoder, and its servo with it
+- encoder_0.4deg_knee: bias of a joint's encoder, and of its servo
 
 left_hand and right_hand are the ends of the configuration's joint groups left_arm and right_arm.
-Zeros and tilts grow within GROWTH.
+Biases and tilts grow within GROWTH.
 """
 
 import re
@@ -43,13 +42,16 @@ NAME = re.compile(rf"([a-z]+|tilt_[xyz])_{NUMBER}([A-Za-z]*)(?:_([^@]+))?{TIMES}
 
 @dataclass(frozen=True, eq=False)
 class Event:
-    """Something that acts on a body, a foot's sensor, the IMU or a joint for a time.
+    """A temporary action on a body, a foot's sensor, the IMU or a joint.
 
     Attributes:
-        kind: of com_msgs/Culprit: PAYLOAD, PULL, WRENCH_ZERO, IMU_TILT, ENCODER_ZERO; or
-            UNKNOWN.
-        index: of the body, foot or joint; 0 of the IMU.
-        vector: kg and (3,) m in the body's frame; N, world; (6,) N, N m; (3,) rad; (1,) rad.
+        name: as given.
+        kind: of com_msgs/Culprit: PAYLOAD, PULL, WRENCH_ZERO, IMU_TILT, ENCODER_ZERO; or UNKNOWN
+            for a push.
+        index: of the body, foot or joint; 0 for the IMU.
+        vector: (4,) kg and m in the body's frame for PAYLOAD; (3,) N, world, for PULL and
+            UNKNOWN; (6,) N, N m for WRENCH_ZERO; (3,) rad for IMU_TILT; (1,) rad for
+            ENCODER_ZERO.
         part: the body's first link, a sole, the IMU's link or a joint.
         begin: s; inf: not known yet.
         duration: s.
@@ -64,7 +66,7 @@ class Event:
     duration: float = np.inf
 
     def strength(self, time: float) -> float:
-        """How much of the event acts, 0 to 1; sensor errors grow and fade, loads come at once.
+        """Fraction of the event that acts, 0 to 1; sensor errors grow and fade within GROWTH.
 
         Args:
             time: s, simulated.
@@ -82,7 +84,7 @@ def payload_event(payload: Payload, world: World) -> Event:
     """A payload as an event.
 
     Args:
-        payload: mass, place and time.
+        payload: mass, position and time.
         world: the robot that carries it.
 
     Raises:
@@ -101,12 +103,15 @@ def payload_event(payload: Payload, world: World) -> Event:
 def find_events(
     names: str, world: World, config: RobotConfig | None = None
 ) -> tuple[Event, ...]:
-    """Events by name; see the module's text for the names.
+    """Parses the names of events; see the module's docstring.
 
     Args:
         names: joined by "+"; empty: none.
-        world: the robot that they happen to.
+        world: the robot on which they act.
         config: names the hands; None: links can be named only.
+
+    Returns:
+        The events in the given order.
 
     Raises:
         WorldError: a name is not one of these, or of no part of the robot.

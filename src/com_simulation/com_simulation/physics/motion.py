@@ -1,4 +1,4 @@
-"""What the servos are asked to do: commands from outside, checked; targets as piecewise cubics."""
+"""Targets of the servos: validated commands, and targets as piecewise cubics."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ SAME_TIME = 1e-9  # s
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """Points that joints pass through, in the robot's order of joints.
+    """Points that joints pass through.
 
     Attributes:
-        joints: (k,) numbers of the joints that it moves.
+        joints: (k,) indices of the joints that it moves.
         times: (m,) s, ascending, from its start.
         positions: (m, k) rad or m.
         velocities: (m, k) rad/s or m/s; None for straight lines between the points.
@@ -38,7 +38,7 @@ def read_trajectory(
     positions: Sequence[Sequence[float]],
     velocities: Sequence[Sequence[float]],
 ) -> Trajectory:
-    """Checks a trajectory that came from outside.
+    """Validates a trajectory received from outside.
 
     Args:
         joint_names: of the robot's n joints, in its order.
@@ -46,6 +46,9 @@ def read_trajectory(
         times: s from the start, ascending, one for each point.
         positions: rad or m, k at each point.
         velocities: rad/s or m/s, k or none at each point; used when any point has them.
+
+    Returns:
+        The trajectory with indices of joints.
 
     Raises:
         CommandError: something does not fit; it says what to send instead.
@@ -77,7 +80,7 @@ def read_trajectory(
 
 
 def read_targets(joint_names: Sequence[str], values: ArrayLike) -> Array:
-    """Checks joint targets that came from outside.
+    """Validates joint targets received from outside.
 
     Args:
         joint_names: of the robot's n joints, in its order.
@@ -138,12 +141,12 @@ def _table(what: str, rows: Sequence[Sequence[float]], width: int) -> Array:
 
 
 class JointMotion:
-    """Targets of n joints over time; before the first piece and after the last one they stand.
+    """Targets of n joints over time; constant before the first piece and after the last one.
 
     Piece k, from starts[k] on, is c0 + c1 s + c2 s^2 + c3 s^3 with s = t - starts[k].
 
     Args:
-        posture: (n,) rad or m, where the joints stand at first.
+        posture: (n,) rad or m, initial targets.
     """
 
     def __init__(self, posture: ArrayLike) -> None:
@@ -154,7 +157,14 @@ class JointMotion:
         self._arrival = -np.inf, np.zeros(0)
 
     def target(self, t: float) -> Array:
-        """Targets (n,), rad or m, at time t."""
+        """Targets at a time.
+
+        Args:
+            t: s.
+
+        Returns:
+            (n,) rad or m.
+        """
         return self.targets(np.array([t]))[0]
 
     def targets(self, times: Array, rates: bool = False) -> Array:
@@ -162,7 +172,7 @@ class JointMotion:
 
         Args:
             times: (k,) s.
-            rates: give derivatives by time instead.
+            rates: return derivatives by time instead.
 
         Returns:
             (k, n), rad or m; with rates rad/s or m/s.
@@ -175,7 +185,11 @@ class JointMotion:
         return np.asarray(c0 + s * (c1 + s * (c2 + s * c3)))
 
     def moving(self, t: float) -> bool:
-        """Whether targets change at time t or later."""
+        """Whether targets change at a time or later.
+
+        Args:
+            t: s.
+        """
         return bool(t < self._starts[-1])
 
     def hold(self, now: float, targets: Array) -> None:
@@ -189,17 +203,16 @@ class JointMotion:
         self._arrival = -np.inf, np.zeros(0)
 
     def follow(self, now: float, start: float, trajectory: Trajectory) -> None:
-        """Lets joints follow a trajectory.
+        """Follows a trajectory.
 
-        What was asked before stays up to its start; from then on the joints that the trajectory
-        does not name stand. From where the targets are, the motion leads to the first point that
-        is still to come; points that are due already are passed over. A single point at time 0
-        is jumped to. Cubics that begin where the last trajectory ended begin as fast as it
-        ended.
+        Earlier motions continue up to its start; from then on the joints that the trajectory
+        does not name stand. The motion leads from the present targets to the first point in the
+        future; points in the past are skipped. A single point at time 0 is jumped to. Cubics
+        that begin where the last trajectory ended begin with its final velocity.
 
         Args:
             now: s.
-            start: s, from when the times of the trajectory count.
+            start: s, from which the times of the trajectory count.
             trajectory: see `read_trajectory`.
 
         Raises:
@@ -236,14 +249,21 @@ class JointMotion:
         self._arrival = float(times[-1]), arrival
 
     def forget(self, now: float) -> None:
-        """Drops the pieces that are over at time `now`."""
+        """Drops the pieces that are over.
+
+        Args:
+            now: s.
+        """
         current = max(int(np.searchsorted(self._starts, now, side="right")) - 1, 0)
         self._starts, self._pieces = self._starts[current:], self._pieces[current:]
 
     def _go_on(self, times: Array, knots: Array, ends: Array) -> None:
-        """From times[0] on passes through knots (m, n) at times (m,), s, and stays at the last.
+        """Replaces the motion from times[0] on by cubics through knots, and stays at the last.
 
-        Piece k has the rates ends[k], (2, n), at its ends; on a line both are its slope.
+        Args:
+            times: (m,) s.
+            knots: (m, n) rad or m.
+            ends: (m - 1, 2, n) rates at both ends of each piece; for a line both are its slope.
         """
         h = np.diff(times)[:, None]
         slope, (v0, v1) = np.diff(knots, axis=0) / h, ends.transpose(1, 0, 2)

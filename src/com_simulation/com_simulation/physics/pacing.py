@@ -1,21 +1,22 @@
-"""Keeps a simulation in step with the wall clock and measures how well that works."""
+"""Synchronises a simulation with the wall clock and with nodes."""
 
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-MAX_BACKLOG = 1.0  # s; what is further behind is given up, not caught up in a burst
+MAX_BACKLOG = 1.0  # s; a larger backlog is given up, not caught up in a burst
 
 
 @dataclass(frozen=True)
 class PaceReport:
-    """How the pace was kept since the last report.
+    """Measured pace since the last report.
 
     Attributes:
-        drift: s of wall time, by which the simulation is behind the clock, with what was
+        drift: s of wall time, by which the simulation is behind the clock, including the backlog
             given up since the last report.
-        load: fraction of the time in which there was work to do.
+        real_time_factor: s of simulation per s of wall time.
+        load: fraction of the time that was not spent waiting.
     """
 
     drift: float
@@ -26,7 +27,10 @@ class PaceReport:
 class Pacer:
     """Waits until the wall clock has reached the time of a sample.
 
-    real_time_factor is s of simulation per s of wall time; 0 never waits.
+    Args:
+        real_time_factor: s of simulation per s of wall time; 0 never waits.
+        clock: returns the wall time, s.
+        sleep: waits for some s.
     """
 
     def __init__(
@@ -37,14 +41,18 @@ class Pacer:
     ) -> None:
         self._factor = real_time_factor
         self._clock, self._sleep = clock, sleep
-        # the first is put off by what is given up
+        # _start is delayed by the backlog that is given up
         self._start = self._report_wall = clock()
         self._given_up = 0.0  # s, since the last report
         self._report_sim = 0.0
         self._slept = 0.0
 
     def wait(self, sim_time: float) -> None:
-        """Waits until sample `sim_time` (s) is due; not at all when it is overdue."""
+        """Waits until a sample is due; not at all when it is overdue.
+
+        Args:
+            sim_time: s, of the sample.
+        """
         if self._factor <= 0.0:
             return
         now = self._clock()
@@ -57,7 +65,11 @@ class Pacer:
             self._start -= ahead
 
     def report(self, sim_time: float) -> PaceReport:
-        """Pace since the last report; `sim_time` (s) is that of the newest sample."""
+        """Reports the pace since the last report.
+
+        Args:
+            sim_time: s, of the newest sample.
+        """
         now = self._clock()
         wall = max(now - self._report_wall, 1e-9)
         drift = 0.0
@@ -79,8 +91,8 @@ class Lockstep:
         nodes: names of the nodes that answer.
 
     Attributes:
-        newest: When the newest answer came, by time.monotonic(); also one that is repeated.
-        late: Those that did not answer in time; until they do, nothing waits for them.
+        newest: s, time of the newest answer by time.monotonic(), also of a repeated one.
+        late: nodes that did not answer in time; until they do, nothing waits for them.
     """
 
     def __init__(self, nodes: Sequence[str]) -> None:
@@ -90,10 +102,10 @@ class Lockstep:
         self.late: tuple[str, ...] = ()
 
     def answer(self, node: str, stamp_ns: int) -> None:
-        """A node has processed the samples up to a stamp.
+        """Stores that a node has processed the samples up to a stamp.
 
         Args:
-            node: its name; others than those that are waited for are ignored.
+            node: its name; unknown nodes are ignored.
             stamp_ns: ns, of the newest sample that it has processed.
         """
         with self._changed:
@@ -106,7 +118,7 @@ class Lockstep:
 
         Args:
             stamp_ns: ns, stamp of the sample.
-            longest: s, of real time, to wait at most.
+            longest: s of real time, longest wait.
 
         Returns:
             The nodes whose answer is missing, without those that were late before.
@@ -120,7 +132,11 @@ class Lockstep:
             return missing
 
     def leave_behind(self, nodes: Sequence[str]) -> None:
-        """Goes on without nodes, until they answer the last sample again."""
+        """Continues without nodes, until they answer the last sample again.
+
+        Args:
+            nodes: their names.
+        """
         self.late += tuple(nodes)
 
     def _missing(self, stamp_ns: int) -> tuple[str, ...]:

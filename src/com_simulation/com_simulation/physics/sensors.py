@@ -1,8 +1,7 @@
-"""What the robot's sensors read, and the truth that no robot has: its CoM and its pose.
+"""Readings of the robot's sensors, their errors, and the ground truth: CoM and pose.
 
-What sensors get wrong: noise, and errors that stay the same for a whole run.
-
-The same seed gives the same errors.
+Errors are noise, and biases that stay the same for a whole run. The same seed yields the same
+errors.
 """
 
 from dataclasses import dataclass, replace
@@ -23,19 +22,18 @@ SAME_TIME = 1e-6  # s
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """Everything at one instant. Quaternions are x, y, z, w.
+    """All readings and the ground truth at one instant. Quaternions are x, y, z, w.
 
     Attributes:
         time: s, of the simulation.
         position: (n,) rad or m.
         velocity: (n,) rad/s or m/s.
-        effort: (n,) N m or N, that the servos give.
-        wrenches: (f, 6) N and N m, force and torque of the ground on each foot, or the
-            opposite where its sign is -1; axes and origin of the foot's wrench frame.
+        effort: (n,) N m or N, of the servos.
+        wrenches: (f, 6) N and N m, force and torque of the ground on each foot, or the opposite
+            where its sign is -1; axes and origin of the foot's wrench frame.
         imu_orientation: (4,) of the IMU's link in the world.
         angular_velocity: (3,) rad/s, of the IMU's link, in its axes.
-        specific_force: (3,) m/s^2, acceleration of the IMU's link minus gravity, in its
-            axes.
+        specific_force: (3,) m/s^2, acceleration of the IMU's link minus gravity, in its axes.
         com: (3,) m, the true centre of mass in the root link's frame.
         com_velocity: (3,) m/s, relative to the root link, in its axes.
         gravity: (3,) unit vector downwards, in the root link's axes.
@@ -45,7 +43,7 @@ class Reading:
         mass: kg, of the robot with its payload.
         trunk_mass: kg, of the root body with its payload.
         trunk_com: (3,) m, its centre of mass in the root link's frame.
-        trunk_inertia: (3, 3) kg m^2, about that, root link's axes.
+        trunk_inertia: (3, 3) kg m^2, about trunk_com, root link's axes.
     """
 
     time: float
@@ -69,11 +67,16 @@ class Reading:
 
 
 class Sensors:
-    """Reads MuJoCo's data.
+    """Reads the sensors from MuJoCo's data.
 
-    MuJoCo computes forces, accelerations and the CoM at the start of a step, then moves on. So the
-    caller keeps time, qpos and qvel from before a step and asks after it: everything is of the
+    MuJoCo computes forces, accelerations and the CoM at the start of a step, then integrates. So
+    the caller stores time, qpos and qvel before a step and reads after it: everything is of the
     same instant, and nothing is computed twice.
+
+    Args:
+        world: the robot, its feet and its IMU.
+        mj: the MuJoCo model that is simulated.
+        data: its state.
     """
 
     def __init__(self, world: World, mj: mujoco.MjModel, data: mujoco.MjData) -> None:
@@ -88,12 +91,25 @@ class Sensors:
         self.read_masses(mj)
 
     def read_masses(self, mj: mujoco.MjModel) -> None:
-        """Reads the masses, which a payload changes."""
+        """Reads the masses, which a payload changes.
+
+        Args:
+            mj: the MuJoCo model.
+        """
         self._mass = float(mj.body_subtreemass[ROOT])
         self._trunk = read_trunk(mj)
 
     def read(self, time: float, qpos: Array, qvel: Array) -> Reading:
-        """Reads all sensors after a step that began at `time` with qpos and qvel."""
+        """Reads all sensors after a step.
+
+        Args:
+            time: s, at the start of the step.
+            qpos: (nq,) MuJoCo's positions at that time.
+            qvel: (nv,) MuJoCo's velocities at that time.
+
+        Returns:
+            The readings without errors.
+        """
         world, data = self._world, self._data
         R_world_root, root = data.xmat[ROOT].reshape(3, 3), data.xpos[ROOT].copy()
         accelerometer, gyro, com_velocity = data.sensordata.copy().reshape(3, 3)
@@ -155,8 +171,8 @@ _CONSTANT = 1  # second word of the seed of the errors that stay the same
 class NoiseLevels:
     """Errors of the sensors.
 
-    Standard deviations per component; those of noise are drawn for each sample, those of biases and
-    gain errors once in a run. Noise comes before rounding, gain before noise.
+    Standard deviations per component; noise is drawn for each sample, biases and gain errors
+    once in a run. Noise is added before rounding, gain errors before noise.
     """
 
     position: float = parameter(0.0, "noise of joint positions, rad or m", (0.0, 10.0))
@@ -214,7 +230,11 @@ class NoiseLevels:
     torque_bias: float = parameter(0.0, "the same of foot torques, N m", (0.0, 1e4))
 
     def imu_covariances(self) -> dict[str, Array]:
-        """Row-major (9,) covariances of an Imu message; not 0, which would mean "not known"."""
+        """Row-major (9,) covariances of an Imu message; not 0, which would mean "unknown".
+
+        Returns:
+            By name of the message's field.
+        """
         return {
             f"{name}_covariance": (max(std**2 + bias**2, 1e-12) * np.eye(3)).ravel()
             for name, std, bias in (
@@ -227,7 +247,7 @@ class NoiseLevels:
 
 ENCODER_STEP = 2.0 * np.pi / 65536  # rad, of 16 bits
 
-# Sensors of a trotting quadruped, samples at 1 kHz. The velocities are what is left when positions
+# Sensors of a trotting quadruped, samples at 1 kHz. The velocities' noise results when positions
 # of such encoders are differenced at that rate: step / (sqrt(6) 1 ms).
 TROT_NOISE = NoiseLevels(
     velocity=ENCODER_STEP / np.sqrt(6.0) / 0.001,
@@ -261,7 +281,25 @@ PRESETS = {
 
 
 class Noise:
-    """Makes readings wrong, with random generators of its own."""
+    """Adds errors to readings, with its own random generators.
+
+    Args:
+        levels: standard deviations.
+        n_joints: number of joints.
+        n_feet: number of feet with force sensors.
+        seed: the same seed yields the same errors.
+
+    Attributes:
+        seed: as given.
+        levels: as given.
+        exact: readings stay as they are.
+        effort_gain: (n,) factors of the efforts.
+        gyro_bias: (3,) rad/s.
+        accelerometer_bias: (3,) m/s^2.
+        orientation_bias: (3,) rad, rotation about the IMU's axes.
+        position_bias: (n,) rad, of the encoders and their servos.
+        wrench_bias: (f, 6) N and N m.
+    """
 
     def __init__(
         self, levels: NoiseLevels, n_joints: int, n_feet: int, seed: int
@@ -290,7 +328,14 @@ class Noise:
         self._twist = -np.inf, np.zeros(n_joints)  # s, rad, of the joints that give
 
     def add(self, reading: Reading) -> Reading:
-        """Returns the reading with errors of its sensors; the truth in it stays as it is."""
+        """Adds the errors of the sensors to a reading; the ground truth stays as it is.
+
+        Args:
+            reading: without errors.
+
+        Returns:
+            A reading with errors.
+        """
         if self.exact:
             return reading
         levels = self.levels
@@ -338,7 +383,7 @@ def _rounded(values: Array, step: float) -> Array:
 
 
 def _turned(quaternion: Array, turn: Array) -> Array:
-    """The orientation x, y, z, w (4,) after a turn (3,) rad about its own axes."""
+    """The orientation x, y, z, w (4,) after a rotation vector (3,) rad in its own axes."""
     wxyz = quaternion[[3, 0, 1, 2]]
     mujoco.mju_quatIntegrate(wxyz, turn, 1.0)
     return wxyz[_XYZW]

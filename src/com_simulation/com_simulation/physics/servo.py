@@ -1,9 +1,9 @@
-"""Position servos and their drives.
+"""Position servos and drives.
 
-Gains from a robot's configuration, else such that any robot holds still. Drives have limits and
-backlash; limited targets go as fast as the drive can: [Cominoli] 4.5.2, "the joint reaches max
-acceleration, then max speed, then slows down, and finally stops smoothly". Targets within the
-limits are followed exactly.
+Gains come from a robot's configuration, or are chosen such that any robot stays at rest. Drives
+have limits and backlash; limited targets move as fast as the drive can: [Cominoli] 4.5.2, "the
+joint reaches max acceleration, then max speed, then slows down, and finally stops smoothly".
+Targets within the limits are followed exactly.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,8 @@ SMALLEST_INERTIA = 1e-5  # kg m^2 or kg, so that a joint without masses has a se
 # reflected inertia of a default drive over the inertia that it moves
 ARMATURE_FRACTION = 0.05
 FASTEST = 0.2  # natural frequency times physics step, at most: contacts are blind to the damping
-SPARE_EFFORT = 1.2  # a limit from the URDF must leave this over what the posture needs
+# a limit from the URDF must exceed the posture's torque by this factor
+SPARE_EFFORT = 1.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,22 +48,22 @@ class Servos:
 def joint_loads(
     robot: RobotModel, mj: mujoco.MjModel, data: mujoco.MjData, load_fraction: Array
 ) -> Array:
-    """Measures what each joint carries in the nominal posture, by its axis.
+    """Computes the load of each joint in the nominal posture, about its axis.
 
     A joint moves the bodies beyond it; one between the base and a foot on the ground moves all
-    the others as well, and the greater of the two loads counts: the whole for gains, what the
-    foot carries for the torque of the posture. Joints that mimic it add their own.
+    the others as well, and the larger of the two loads counts: the whole for gains, the foot's
+    fraction for the torque of the posture. Joints that mimic it add their own.
 
     Args:
         robot: the robot.
         mj: its MuJoCo model.
         data: the nominal posture, with the poses of bodies computed.
-        load_fraction: (n,) of the weight, that the foot beyond each joint carries; 0: no foot.
+        load_fraction: (n,) of the weight, carried by the foot beyond each joint; 0: no foot.
 
     Returns:
-        (4, n) by row: the inertia of what a joint moves, kg m^2 or kg; the weight of that times
-        its distance, N m or N; the torque of gravity, N m or N; the inertia of the bodies beyond
-        the joint.
+        (4, n) by row: the inertia that a joint moves, kg m^2 or kg; its weight times its
+        distance, N m or N; the torque of gravity, N m or N; the inertia of the bodies beyond the
+        joint.
     """
     loads, gravity = np.zeros((4, robot.n_joints)), mj.opt.gravity
     R, p = data.xmat[1:].reshape(-1, 3, 3), data.xpos[1:]
@@ -97,19 +98,23 @@ def make_servos(
     step: float,
     gains: Callable[[str], ServoGains | None],
 ) -> Servos:
-    """Takes the gains of a configuration; others hold the robot still, critically damped.
+    """Makes the servos: gains of the configuration; others keep the robot at rest.
 
     stiffness = max(w^2 I, m g d / sag),  damping = 2 sqrt(stiffness I)
 
-    The armature keeps the free end of a stiff joint slow enough for the physics. An effort limit
-    in the URDF that could not carry the nominal posture does not count.
+    The default is critically damped. The armature keeps the free end of a stiff joint slow
+    enough for the physics. An effort limit in the URDF that could not carry the nominal posture
+    is ignored.
 
     Args:
         robot: the robot.
         loads: (4, n) by `joint_loads`.
         step: s, of the physics.
-        gains: what the configuration says of a joint by its name (RobotConfig.servo.gains),
-            which comes in the place of the above; None: nothing.
+        gains: gains of the configuration by the name of a joint (RobotConfig.servo.gains), which
+            replace the defaults; returns None: none.
+
+    Returns:
+        Gains, armatures and limits of the n joints.
     """
     moved, moment, torque, subtree = loads
     inertia = np.maximum(moved, SMALLEST_INERTIA)
@@ -132,23 +137,29 @@ def make_servos(
 # N m or N, of a joint with backlash: without it the link rattles in it
 BEARING_FRICTION = 0.02
 LEAST_ARMATURE = 1e-5  # kg m^2 or kg, of the link's side: MuJoCo divides by its inertia
-STOP_TIME = 0.004  # s, time constant of the teeth that meet
+STOP_TIME = 0.004  # s, time constant of the contact at the ends of the play
 KINDS = (("speed", "rad/s"), ("acceleration", "rad/s^2"))
 _SLACK = 1e-6  # relative, over a limit, by rounding
 
 
 class Drive:
-    """Brings targets of n joints into limits of speed and acceleration, step by step.
+    """Limits speed and acceleration of the targets of n joints, step by step.
 
-    With the target c, the place x, the step h, and n steps to brake with a from d = |c - x|:
+    With the target c, the output x, the step h, and n steps to brake with a from d = |c - x|:
 
-      v = c' + sgn(c - x) (d / (n h) + a h (n - 1) / 2),  n = ceil(sqrt(1/4 + 2 d / (a h^2)) - 1/2)
+      v = c' + sgn(c - x) (d / (n h) + a h (n - 1) / 2),  n = ceil(sqrt(1/4 + 2 d / (a h^2)) -
+      1/2)
 
-    cut to the limits. The servo is sent x + lag v, so that damping does not make it late.
+    clipped to the limits. The servo's target is x + lag v, so that damping does not delay it.
 
     Args:
-        velocity, acceleration: (n,) or one number, rad/s and rad/s^2; inf: no limit.
-        lag: s, damping over stiffness of the servos (n,) that are led.
+        robot: the robot.
+        velocity: (n,) or one number, rad/s or m/s; inf: no limit.
+        acceleration: (n,) or one number, rad/s^2 or m/s^2; inf: no limit.
+        lag: s, damping over stiffness of the servos, (n,) or one number.
+
+    Raises:
+        WorldError: a limit is not above 0.
     """
 
     def __init__(
@@ -168,7 +179,11 @@ class Drive:
         self.reset(np.zeros(n))
 
     def reset(self, posture: Array) -> None:
-        """Stands at a posture (n,)."""
+        """Sets the drive to rest at a posture.
+
+        Args:
+            posture: (n,) rad or m.
+        """
         self._c, self._x, self._v, self._rate = (
             posture,
             posture,
@@ -178,19 +193,23 @@ class Drive:
         self._worst, self._when = np.zeros((2, 2, len(posture)))  # over the limits; s
 
     def settled(self, target: Array) -> bool:
-        """Whether all joints rest at a target (n,)."""
+        """Whether all joints rest at a target.
+
+        Args:
+            target: (n,) rad or m.
+        """
         return bool((self._x == target).all() and not self._v.any())
 
     def step(self, target: Array, h: float, time: float = 0.0) -> Array:
-        """Goes on towards a target, within the limits of velocity and acceleration.
+        """Moves towards a target, within the limits of velocity and acceleration.
 
         Args:
             target: (n,) rad or m.
             h: s, step.
-            time: s, simulated, for the report of what was asked for beyond the limits.
+            time: s, simulated, for the report of targets beyond the limits.
 
         Returns:
-            (n,) what to send to the servos.
+            (n,) rad or m, targets of the servos.
         """
         most, a = self._limits
         rate, gap = (target - self._c) / h, self._c - self._x
@@ -208,7 +227,11 @@ class Drive:
         return np.asarray(self._x + self._lag * v)
 
     def excess(self) -> dict[tuple[str, str], str]:
-        """What was asked for beyond the limits so far: the worst by joint and kind, in words."""
+        """Targets beyond the limits so far.
+
+        Returns:
+            The worst one in words, by joint and kind of limit.
+        """
         found = {}
         for kind, i in np.argwhere(self._worst > 1.0 + _SLACK).tolist():
             limit, when, (name, unit) = (
@@ -223,14 +246,17 @@ class Drive:
 
 
 def backlash(robot: RobotModel, widths: ArrayLike) -> Callable[[mujoco.MjSpec], None]:
-    """Play between drives and links, for build_world's edit.
+    """Makes an edit of build_world that adds backlash between drives and links.
 
     The servo, its armature and the encoder stay on the motor's side; the link moves freely
     within +- width / 2 of it, so that after a reversal it follows only when the play is passed.
 
     Args:
         robot: the robot.
-        widths: rad or m, of all joints or of each (n,).
+        widths: rad or m, of all joints or of each (n,); 0: none.
+
+    Returns:
+        Changes a specification.
 
     Raises:
         WorldError: a width is less than 0.

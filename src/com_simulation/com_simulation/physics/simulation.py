@@ -1,4 +1,4 @@
-"""A robot in MuJoCo, moved from sample to sample."""
+"""Simulation of a robot in MuJoCo, from sample to sample."""
 
 import copy
 from collections.abc import Sequence
@@ -31,12 +31,26 @@ _DIVERGED = slice(
 
 
 class Simulation:
-    """Steps the physics and reads the sensors; the same commands and seed give the same bits.
+    """Steps the physics and reads the sensors; reproducible to the bit by commands and seed.
 
-    sample_period is s between readings, rounded to whole steps of the physics, at least one.
+    Args:
+        world: the robot on the ground.
+        sample_period: s between readings, rounded to whole steps of the physics, at least one.
+        noise: errors of the sensors; None: none.
+        seed: of the errors.
+        payload: that a link carries; None: none.
+        tilt: of the floor; None: none.
+        drive: limits the targets; None: no limits.
+        events: that act on the robot, see events.
 
     Attributes:
-        acting: Events that act at the last reading, the payload among them.
+        world: as given.
+        step: s, of the physics.
+        steps_per_sample: number of steps between readings.
+        sample_period: s, between readings.
+        motion: targets of the joints.
+        time: s, of the last reading.
+        acting: events that act at the last reading, including the payload.
     """
 
     def __init__(
@@ -70,7 +84,7 @@ class Simulation:
         self.reset()
 
     def reset(self) -> None:
-        """Puts the robot back to the start: nominal posture, time 0, the seed's first noise."""
+        """Resets the robot to the start: nominal posture, time 0, the seed's first noise."""
         robot, data = self.world.robot, self._data
         if self._hoist is not None:
             self._hoist.reset()
@@ -104,16 +118,30 @@ class Simulation:
             self._floor.act(self._mj, 0.0)
 
     def command(self, targets: ArrayLike) -> None:
-        """Sends the joints to targets (n,), rad or m, clipped by the limits; else CommandError."""
+        """Jumps to joint targets, clipped to the limits.
+
+        Args:
+            targets: (n,) rad or m.
+
+        Raises:
+            CommandError: they are not n finite numbers.
+        """
         self.motion.hold(self.time, read_targets(self.world.robot.joint_names, targets))
         self._standing = False
 
     def lead(self, targets: ArrayLike, velocities: ArrayLike | None = None) -> None:
-        """Leads the joints to targets (n,), rad or m, until the next sample; else CommandError.
+        """Moves the joint targets to given ones within the next sample period.
 
-        What a control loop at the rate of the samples needs. Targets that jump would make the
-        torques jump; straight lines still bend at the samples, so that torques and accelerations
-        are read at the peaks of a saw-tooth. With velocities (n,) the targets are smooth cubics.
+        For a control loop at the rate of the samples. Targets that jump would make the torques
+        jump; straight lines still bend at the samples, so that torques and accelerations are
+        read at the peaks of a saw-tooth. With velocities the targets are smooth cubics.
+
+        Args:
+            targets: (n,) rad or m.
+            velocities: (n,) rad/s or m/s, at the next sample; None: straight lines.
+
+        Raises:
+            CommandError: they are not n finite numbers.
         """
         names = self.world.robot.joint_names
         speeds = None if velocities is None else read_targets(names, velocities)[None]
@@ -125,17 +153,26 @@ class Simulation:
         self.follow(Trajectory(np.arange(len(names)), *point))
 
     def follow(self, trajectory: Trajectory, start: float | None = None) -> None:
-        """Follows a trajectory that begins at time `start` (s; by default now).
+        """Follows a trajectory.
 
-        Raises CommandError where it is over already.
+        Args:
+            trajectory: of some or all joints.
+            start: s, simulated, from which its times count; None: now.
+
+        Raises:
+            CommandError: it is over already.
         """
         self.motion.follow(self.time, self.time if start is None else start, trajectory)
         self._standing = False
 
     def set_payload(self, on: bool) -> None:
-        """Puts the payload on its link with the next sample, whatever its time; or takes it off.
+        """Adds the payload with the next sample, whatever its time, or removes it.
 
-        Raises CommandError where there is no payload.
+        Args:
+            on: whether the link carries it.
+
+        Raises:
+            CommandError: there is no payload.
         """
         if self._payload is None:
             raise CommandError("there is no payload: give payload.mass")
@@ -143,7 +180,7 @@ class Simulation:
         self._events = timed, *self._events[1:]
 
     def begin(self) -> None:
-        """Lets the events without a time begin now."""
+        """Begins the events without a time now."""
         now = (
             replace(e, begin=self.time) if np.isinf(e.begin) else e
             for e in self._events
@@ -151,20 +188,32 @@ class Simulation:
         self._events = tuple(now)
 
     def push(self, force: ArrayLike) -> None:
-        """Pushes the root body at its CoM from now on with a force (3,) N, world axes."""
+        """Applies a force to the root body at its CoM from now on.
+
+        Args:
+            force: (3,) N, world axes; 0: none.
+        """
         self._data.xfrc_applied[ROOT, :3] += np.subtract(force, self._pushed)
         self._pushed = np.array(force, dtype=float)
 
     def tilt(self) -> None:
-        """Lets the floor tilt from now on, whatever its time; CommandError: it is not to tilt."""
+        """Begins the tilt of the floor now, whatever its time.
+
+        Raises:
+            CommandError: the floor does not tilt.
+        """
         if self._floor is None:
             raise CommandError("the floor does not tilt: give tilt.angle_deg")
         self._floor.begin(self._data.time)
 
     def set_lifted(self, on: bool) -> None:
-        """Lifts the robot off the ground as a crane does, or puts it down on its soles.
+        """Lifts the robot off the ground like a crane, or puts it down on its soles.
 
-        Raises CommandError where the root is fixed.
+        Args:
+            on: whether it is lifted.
+
+        Raises:
+            CommandError: the root is fixed.
         """
         if self._hoist is None:
             raise CommandError("the robot's root is fixed: it need not be lifted")
@@ -177,9 +226,13 @@ class Simulation:
         return self._hoist is not None and self._hoist.moving(self._data.time)
 
     def advance(self) -> Reading:
-        """Goes on to the next sample, the first one at time 0, and reads the sensors.
+        """Advances to the next sample, the first one at time 0, and reads the sensors.
 
-        Raises DivergedError where the physics has become unstable.
+        Returns:
+            The readings with their errors, and the ground truth.
+
+        Raises:
+            DivergedError: the physics has become unstable.
         """
         if self._count > 0:
             self._advance_physics(self.steps_per_sample - 1)
@@ -200,7 +253,7 @@ class Simulation:
         return set(bodies[(bodies == 0).any(axis=1)].ravel().tolist()) - {0}
 
     def _happen(self, time: float) -> None:
-        """Lets what acts at a time act on bodies, loads and sensors."""
+        """Applies the events of a time to bodies, loads and sensors."""
         if not self._events:
             return
         forces = self._data.xfrc_applied
@@ -225,7 +278,7 @@ class Simulation:
             self._carry(loads[1])
 
     def _carry(self, loads: Sequence[Event]) -> None:
-        """Puts loads on the bodies as they are without any."""
+        """Adds loads to the bodies of the unloaded model."""
         self._mj = copy.copy(self.world.mj)
         if self._floor is not None:
             self._floor.act(self._mj, self._data.time)

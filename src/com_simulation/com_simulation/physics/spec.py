@@ -1,8 +1,8 @@
-"""A robot as a MuJoCo specification: one MuJoCo body per moving body of com_model's RobotModel.
+"""A robot as a MuJoCo specification: one MuJoCo body per moving body of a RobotModel.
 
-The URDF's names do not become MuJoCo's (one of them could be "world"): body b of the model is
-``body<b>``, its joint ``joint<b>``, the servo of independent joint i ``servo<i>``. Compiled, body b
-has the number b + 1.
+The URDF's names are not used in MuJoCo (one of them could be "world"): body b of the model is
+``body<b>``, its joint ``joint<b>``, the servo of independent joint i ``servo<i>``. Compiled,
+body b has the number b + 1.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from com_simulation.physics.servo import Servos
 
 # kg, of a moving body without mass: MuJoCo needs some, no figure shows it
 SMALLEST_MASS = 1e-13
-SMALLEST_INERTIA = 1e-12  # kg m^2, likewise
+SMALLEST_INERTIA = 1e-12  # kg m^2, of such a body
 SMALLEST_GYRATION = 1e-4  # m, radius of gyration given to a mass without inertia
 _SLACK = 1e-9  # relative, by which a corrected inertia keeps the triangle inequality
 
@@ -34,7 +34,7 @@ class BodyInertias:
         com: (B, 3) m, centre of mass in the body's frame.
         principal: (B, 3) kg m^2, principal moments about the centre of mass.
         axes: (B, 3, 3) rotation from principal to body axes.
-        corrected: names of bodies with mass whose inertia no rigid body has: it was
+        corrected: names of bodies with mass whose inertia is physically impossible: it was
             enlarged.
     """
 
@@ -46,7 +46,13 @@ class BodyInertias:
 
 
 def body_inertias(robot: RobotModel) -> BodyInertias:
-    """Those of the moving bodies; masses and centres of mass stay exactly the model's."""
+    """Inertial parameters of a robot's moving bodies that MuJoCo accepts.
+
+    Masses and centres of mass stay exactly the model's.
+
+    Args:
+        robot: the robot.
+    """
     bodies = robot.bodies
     mass = np.maximum(bodies.mass, SMALLEST_MASS)
     com = bodies.first_moment / mass[:, None]
@@ -62,9 +68,16 @@ def body_inertias(robot: RobotModel) -> BodyInertias:
 
 
 def _physical(moments: Array, mass: float) -> Array:
-    """Enlarges ascending principal moments (3,) until a body of that mass can have them.
+    """Enlarges principal moments until a body of that mass can have them.
 
     0 < I_1 and I_3 <= I_1 + I_2.
+
+    Args:
+        moments: (3,) kg m^2, ascending.
+        mass: kg.
+
+    Returns:
+        (3,) kg m^2.
     """
     moments = np.maximum(moments, max(mass * SMALLEST_GYRATION**2, SMALLEST_INERTIA))
     lacking = moments[2] * (1 + _SLACK) - moments[0] - moments[1]
@@ -87,7 +100,7 @@ HOIST = "hoist"
 # MuJoCo's contact bits: (type of one) & (affinity of the other), either way round.
 ROBOT_BIT, GROUND_BIT = 1, 2
 
-# The discrete one (MuJoCo 4) takes servos and contacts together: stiff small joints stay stable.
+# The discrete one (MuJoCo 4) solves servos and contacts together: stiff small joints are stable.
 _KINDS = mujoco.mjtIntegrator
 _INTEGRATORS = {
     "auto": getattr(_KINDS, "mjINT_DISCRETE", _KINDS.mjINT_IMPLICITFAST),
@@ -103,7 +116,14 @@ _TYPES = {
 
 
 def quaternion_wxyz(R: Array) -> Array:
-    """Quaternion (4,) w, x, y, z, MuJoCo's order, of a rotation (3, 3)."""
+    """Quaternion of a rotation in MuJoCo's order.
+
+    Args:
+        R: (3, 3).
+
+    Returns:
+        (4,) w, x, y, z.
+    """
     result = np.empty(4)
     mujoco.mju_mat2Quat(result, np.ascontiguousarray(R, dtype=float).ravel())
     return result
@@ -117,15 +137,18 @@ def robot_spec(
     step: float,
     integrator: str = "auto",
 ) -> mujoco.MjSpec:
-    """Writes the specification of a robot above the ground, without collision shapes and servos.
+    """Makes the specification of a robot above the ground, without collision shapes and servos.
 
     Args:
         robot: the robot.
-        inertias: of its bodies, such that MuJoCo takes them.
+        inertias: of its bodies, such that MuJoCo accepts them.
         floating: the root is free; else it is fixed to the world.
         R_world_ground: (3, 3) orientation of the ground's plane through the world's origin.
         step: s, of the physics.
         integrator: "auto" or "euler"; see build_world.
+
+    Returns:
+        The specification.
     """
     spec = mujoco.MjSpec()
     _set_options(spec, step, integrator)
@@ -169,7 +192,7 @@ def robot_spec(
             name2="body0",
             active=False,
         )
-        # Anchor, position, quaternion w, x, y, z, and what weighs turns against shifts, m.
+        # Anchor, position, quaternion w, x, y, z, and the weight of rotations, m.
         weld.data[:11] = [*np.zeros(6), 1.0, 0.0, 0.0, 0.0, 1.0]
     return spec
 
@@ -182,7 +205,7 @@ def _set_options(spec: mujoco.MjSpec, step: float, integrator: str) -> None:
     spec.option.integrator = _INTEGRATORS[integrator]
     spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
     spec.option.impratio = FRICTION_HARDNESS
-    # a diverging simulation must be seen, not started again behind one's back. Euler's velocities
+    # a diverging simulation must be reported, not restarted silently. Euler's velocities
     # change by the acceleration and nothing else.
     bits = mujoco.mjtDisableBit
     spec.option.disableflags |= int(bits.mjDSBL_AUTORESET) | int(bits.mjDSBL_EULERDAMP)
@@ -268,8 +291,8 @@ def add_servos(
         spec: changed.
         robot: the robot.
         servos: gains, armatures and limits of the n joints.
-        friction: (n,) N m or N, Coulomb friction between servo, whose effort is without it, and
-            joint.
+        friction: (n,) N m or N, Coulomb friction of the joints, which the servos' efforts do not
+            include.
     """
     stopping = max(COULOMB_TIME, 2.0 * spec.option.timestep)
     for i, name in enumerate(robot.joint_names):

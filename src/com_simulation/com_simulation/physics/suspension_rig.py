@@ -1,15 +1,14 @@
-"""A crane over a standing robot, which puts it down on its feet again, and a floor that tilts.
+"""A crane that lifts a robot and puts it down on its feet again, and a floor that tilts.
 
-Soles that stand on the ground cannot get from one posture to another one with other places of the
-feet. So the crane lifts the robot, moves its joints in the air and lowers it.
+Soles on the ground cannot move from one posture to another with different positions of the feet.
+So the crane lifts the robot, moves its joints in the air and lowers it.
 
-The ground's plane turns about a horizontal line through the world's origin. MuJoCo takes what the
-world carries for at rest at each instant, so that a foot on the floor does not sense the floor's
-speed, 9 mm/s at 0.1 m and 5 deg/s; the contact gives way by 0.2 mm there instead.
-
-MuJoCo's search for contacts in two stages keeps the box about a geom that belongs to the world as
-it was compiled: above the level plane, where a floor that tilts has risen, soles would sink in.
-The floor switches the first stage off.
+The ground's plane turns about a horizontal line through the world's origin. MuJoCo assumes that
+geoms of the world are at rest at each instant, so that a foot on the floor does not sense the
+floor's speed, 9 mm/s at 0.1 m and 5 deg/s; the contact deflects by 0.2 mm there instead.
+MuJoCo's midphase collision detection uses the box about a world geom as it was compiled: soles
+would sink in where a tilting floor has risen above the horizontal plane. The floor switches the
+midphase off.
 """
 
 from dataclasses import dataclass, replace
@@ -38,9 +37,10 @@ STAYS = 1e6  # s
 
 @dataclass(frozen=True)
 class Tilt:
-    """How a floor tilts while a robot stands on it: to an angle, and there it stays or goes back.
+    """Tilt of the floor while a robot stands on it: to an angle, where it stays or returns.
 
-    Raises WorldError where a number is out of its bounds.
+    Raises:
+        WorldError: a number is out of its bounds.
     """
 
     angle_deg: float = parameter(
@@ -64,11 +64,18 @@ class Tilt:
 
     @property
     def duration(self) -> float:
-        """Of the way to the angle, s."""
+        """Duration of the motion to the angle, s."""
         return self.angle_deg / self.rate_deg_s + ONSET
 
     def angle(self, time: float) -> float:
-        """The angle at a time (s), rad."""
+        """The angle at a time.
+
+        Args:
+            time: s, simulated.
+
+        Returns:
+            rad.
+        """
         back = (
             self._way(time - self.start - self.duration - self.hold)
             if self.hold < STAYS
@@ -77,7 +84,7 @@ class Tilt:
         return self._way(time - self.start) - back
 
     def _way(self, time: float) -> float:
-        """Angle a time (s) after the beginning: at the rate, which comes and goes linearly."""
+        """Angle, rad, a time (s) after the beginning: at the rate, with linear ramps of ONSET."""
         longest = self.duration
         t = min(max(time, 0.0), longest)
         onset = min(ONSET, 0.5 * longest)
@@ -89,10 +96,10 @@ class Tilt:
 
 
 class TiltingFloor:
-    """Turns the ground of a MuJoCo model.
+    """Tilts the ground of a MuJoCo model.
 
     Args:
-        tilt: how far, how fast and when.
+        tilt: angle, rate, direction and time.
         mj: the MuJoCo model, whose ground is the geom "ground".
     """
 
@@ -105,12 +112,16 @@ class TiltingFloor:
         self._axis = np.array([np.sin(direction), -np.cos(direction), 0.0])
 
     def begin(self, time: float) -> None:
-        """Tilts from a time (s) on, if it has not begun before."""
+        """Begins the tilt at a time, if it has not begun before.
+
+        Args:
+            time: s, simulated.
+        """
         if time < self._tilt.start:
             self._tilt = replace(self._tilt, start=time)
 
     def act(self, mj: mujoco.MjModel, time: float) -> None:
-        """Turns the ground to where it is at a time.
+        """Sets the ground's orientation for a time.
 
         Args:
             mj: the MuJoCo model; changed.
@@ -123,7 +134,11 @@ class TiltingFloor:
         mj.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_MIDPHASE  # see above
 
     def moving(self, time: float) -> bool:
-        """Whether the ground turns at a time (s) or later."""
+        """Whether the ground moves at a time or later.
+
+        Args:
+            time: s, simulated.
+        """
         tilt = self._tilt
         back = tilt.hold + tilt.duration if tilt.hold < STAYS else 0.0
         return time <= tilt.start + tilt.duration + back
@@ -136,10 +151,13 @@ _POSE = slice(
 
 
 class SuspensionRig:
-    """Holds the root link where the crane has it; a stiff weld of the physics does.
+    """Holds the root link in the crane's pose, by a stiff weld of the physics.
 
     Args:
         world: the robot, whose specification has the constraint "hoist".
+
+    Attributes:
+        lifted: the robot is in the air, or on its way up.
     """
 
     def __init__(self, world: World) -> None:
@@ -149,24 +167,36 @@ class SuspensionRig:
         self.reset()
 
     def reset(self) -> None:
-        """The robot stands, released."""
+        """Releases the robot, which stands."""
         self.lifted = False
         # since when, s; quaternion and rotation vector of the turn; the ends of the shift
         self._way: tuple[float, Array, Array, Array, Array] | None = None
 
     def moving(self, time: float) -> bool:
-        """Whether the robot is on its way up or down at a time (s)."""
+        """Whether the robot is on its way up or down.
+
+        Args:
+            time: s, simulated.
+        """
         return self._way is not None and time < self._way[0] + LIFT_TIME
 
     def lift(self, data: mujoco.MjData) -> None:
-        """Begins to lift, as it leans, until no posture of the robot touches the ground."""
+        """Begins to lift, in the present orientation, until no posture touches the ground.
+
+        Args:
+            data: the state.
+        """
         self.lifted = True
         normal = self._world.normal
         position = data.qpos[:3] + (self._height - data.qpos[:3] @ normal) * normal
         self._start(data, data.qpos[3:7], position)
 
     def lower(self, data: mujoco.MjData) -> None:
-        """Begins to level the soles, then to lower until the lowest shape touches the ground."""
+        """Begins to level the soles, then to lower until the lowest shape touches the ground.
+
+        Args:
+            data: the state.
+        """
         self.lifted = False
         world, scratch = self._world, mujoco.MjData(self._world.mj)
         q = data.qpos[world.joint_qpos]
@@ -178,7 +208,7 @@ class SuspensionRig:
         self._start(data, scratch.qpos[3:7], data.qpos[:3] - height * world.normal)
 
     def act(self, mj: mujoco.MjModel, data: mujoco.MjData) -> None:
-        """Moves the crane to where it is now.
+        """Moves the crane to its present pose.
 
         Args:
             mj: the MuJoCo model; changed.
@@ -206,6 +236,6 @@ class SuspensionRig:
 
 
 def _smooth(s: float) -> float:
-    """From 0 to 1 for s from 0 to 1, at rest at both ends."""
+    """Cubic from 0 to 1 for s from 0 to 1, at rest at both ends."""
     s = min(max(s, 0.0), 1.0)
     return s * s * (3.0 - 2.0 * s)

@@ -1,4 +1,4 @@
-"""A slow motion of the whole body that a standing robot survives and a hanging one shows off."""
+"""A slow motion of the whole body, safe for a standing robot and suited to show a hanging one."""
 
 import itertools
 from collections.abc import Callable, Sequence
@@ -36,7 +36,7 @@ LIMIT_MARGIN = 0.02
 
 
 class PlantedFeet:
-    """The places that a robot's feet have in a posture, to be kept.
+    """Poses of a robot's feet in a posture, to be kept.
 
     Args:
         robot: the robot.
@@ -44,8 +44,10 @@ class PlantedFeet:
         posture: (n,) rad or m.
 
     Attributes:
-        contacts: (k, 3) m, corners of the soles and centers of balls, root link's frame.
-        joints: Numbers of the joints above the feet.
+        robot: as given.
+        posture: as given.
+        contacts: (k, 3) m, corners of the soles and centres of balls, root link's frame.
+        joints: indices of the joints above the feet.
     """
 
     def __init__(self, robot: RobotModel, feet: Sequence[Foot], posture: Array) -> None:
@@ -61,14 +63,22 @@ class PlantedFeet:
         self.joints = np.unique(robot.bodies.q_index[self._frames.frames.path])
 
     def below(self, start: Array, R_root: Array, p_root: Array) -> Array:
-        """Finds joint positions (n,) that keep the feet in place with the root moved.
+        """Finds joint positions that keep the feet in place with the root moved.
 
-        A sole with corners keeps position and orientation, a ball its center. The search begins at
-        `start` (n,), where the joints that no foot hangs on stay. The root has orientation R_root
-        (3, 3) and position p_root (3,) m to that in the posture. SwayError: the legs do not reach.
+        A sole with corners keeps position and orientation, a ball its centre. Newton's method
+        with the shortest step. Joints that would leave their limits stay, where the others can
+        do without them.
 
-        Newton's method with the shortest step. Joints that would leave their limits stay, where the
-        others can do it without them.
+        Args:
+            start: (n,) rad or m, initial guess; joints that are not above a foot stay there.
+            R_root: (3, 3) orientation of the root relative to that in the posture.
+            p_root: (3,) m, position of the root relative to that in the posture.
+
+        Returns:
+            (n,) rad or m.
+
+        Raises:
+            SwayError: the legs do not reach.
         """
         robot, joints = self.robot, self.joints
         reach = LIMIT_MARGIN * np.nan_to_num(robot.upper - robot.lower, posinf=0.0)
@@ -108,7 +118,7 @@ class Sway:
     Attributes:
         posture: (n,) nominal joint positions, rad or m.
         period: s.
-        amplitude: rad, as far as the limits and the support margin left it.
+        amplitude: rad, as far as the limits and the support margin allowed.
         margin: m, the smallest support margin; NaN for a robot that does not stand.
     """
 
@@ -120,7 +130,14 @@ class Sway:
     _repeat: CubicSpline
 
     def sample(self, time: float) -> tuple[Array, Array]:
-        """Joint positions (n,) and velocities (n,) at a time (s) from the start."""
+        """The motion at a time.
+
+        Args:
+            time: s from the start.
+
+        Returns:
+            Joint positions (n,) rad or m and velocities (n,) rad/s or m/s.
+        """
         time = max(time, 0.0)
         if time < self.period:
             return self._begin(time), self._begin(time, 1)
@@ -137,17 +154,20 @@ def plan_sway(
 ) -> Sway:
     """Plans a motion for a robot whose feet stand, or whose root is fixed.
 
-    All joints that no foot hangs on move by themselves, each with a phase of its own. A standing
+    All joints that are not above a foot move independently, each with its own phase. A standing
     robot's root moves sideways by amplitude times its height over the soles, half as far
-    forwards, and down and around a little; the legs follow so that the feet stay where they are.
-    The amplitude shrinks until the CoM keeps half of the support margin that it has at rest.
+    forwards, and slightly down and around; the legs follow so that the feet stay in place. The
+    amplitude is reduced until the CoM keeps half of the support margin that it has at rest.
 
     Args:
         robot: the robot.
-        config: its feet and nominal posture; None: it stands on nothing, in its neutral posture.
+        config: its feet and nominal posture; None: no feet, in its neutral posture.
         standing: the robot stands on its feet; else its root is fixed.
         amplitude: rad, of the joints.
         period: s.
+
+    Returns:
+        The motion.
 
     Raises:
         SwayError: no motion of a tenth of that size keeps the robot standing.
@@ -204,7 +224,7 @@ Root = Callable[[float, float], tuple[Array, Array]]  # phase, scale -> R (3, 3)
 def _root_motion(
     up: Array, stance: PlantedFeet, motion: Sequence[float], amplitude: float
 ) -> Root:
-    """How the root of a standing robot moves, in its frame of the nominal posture."""
+    """Motion of a standing robot's root, in its frame of the nominal posture."""
     forwards = np.array([1.0, 0.0, 0.0]) - up[0] * up
     forwards /= np.linalg.norm(forwards)
     axes = np.array([forwards, np.cross(up, forwards), up])
@@ -283,7 +303,7 @@ def _standing_tables(
 
 
 def _tables(position: Callable[[float, float], Array]) -> tuple[Array, Array]:
-    """Samples (SAMPLES + 1, n) of the first period, which grows from nothing, and of the next."""
+    """Samples (SAMPLES + 1, n) of the first period, which grows from zero, and of the next."""
     progress = np.linspace(0.0, 1.0, SAMPLES + 1)
     scales = progress**2 * (3.0 - 2.0 * progress)
     phases = 2.0 * np.pi * progress

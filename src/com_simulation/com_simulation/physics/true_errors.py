@@ -1,7 +1,7 @@
-"""A robot that is not as its URDF says: known errors of masses and CoMs; its trunk and payload.
+"""A simulated robot that differs from its URDF by known errors; its trunk and payload.
 
-The URDF that is believed and the one that is simulated then differ, and what an identification is
-to find is known.
+The URDF that the nodes use and the simulated one then differ, and the result of an
+identification can be compared with the truth.
 """
 
 import os
@@ -26,7 +26,11 @@ ROOT = 1  # MuJoCo's number of the robot's root body
 
 @dataclass(frozen=True)
 class Payload:
-    """A point mass that a link carries from a time on; WorldError: out of its bounds."""
+    """A point mass that a link carries from a time on.
+
+    Raises:
+        WorldError: a number is out of its bounds.
+    """
 
     mass: float = parameter(0.0, "mass of the payload, kg; 0: none", (0.0, 1e4))
     position: tuple[float, ...] = parameter(
@@ -44,7 +48,10 @@ def offset(values: ArrayLike, what: str) -> Array:
 
     Args:
         values: m.
-        what: what they are, for the error.
+        what: their name, for the error.
+
+    Returns:
+        (3,) m.
 
     Raises:
         WorldError: they are not three finite numbers.
@@ -63,8 +70,11 @@ def loaded(trunk: Inertial, mass: float, position: Array) -> Inertial:
 
     Args:
         trunk: without it.
-        mass: kg, of the point.
-        position: (3,) m, of the point in the root link's frame.
+        mass: p, kg, of the point.
+        position: r, (3,) m, of the point in the root link's frame.
+
+    Returns:
+        The inertial of both.
     """
     total = trunk.mass + mass
     arm = position - trunk.com
@@ -74,11 +84,14 @@ def loaded(trunk: Inertial, mass: float, position: Array) -> Inertial:
 
 
 def read_trunk(mj: mujoco.MjModel, body: int = ROOT) -> Inertial:
-    """Reads the inertial of a body out of a MuJoCo model.
+    """Reads the inertial of a body from a MuJoCo model.
 
     Args:
         mj: the MuJoCo model.
         body: number of the body; the trunk by default.
+
+    Returns:
+        Mass, CoM, and inertia about the CoM, in the body's frame.
     """
     R = np.empty(9)
     mujoco.mju_quat2Mat(R, mj.body_iquat[body])
@@ -88,7 +101,7 @@ def read_trunk(mj: mujoco.MjModel, body: int = ROOT) -> Inertial:
 
 
 def write_trunk(mj: mujoco.MjModel, trunk: Inertial, body: int = ROOT) -> None:
-    """Gives a MuJoCo model another trunk or body; the rest of the robot and its posture stay.
+    """Sets the inertial of a body in a MuJoCo model; the rest of the robot and its posture stay.
 
     Args:
         mj: the MuJoCo model; changed.
@@ -101,7 +114,7 @@ def write_trunk(mj: mujoco.MjModel, trunk: Inertial, body: int = ROOT) -> None:
     mj.body_ipos[body] = trunk.com
     mj.body_iquat[body] = quaternion_wxyz(axes)
     mj.body_inertia[body] = moments
-    # MuJoCo takes short cuts where a body's frame is that of its inertia: not so from here on.
+    # MuJoCo has a short cut where a body's frame is that of its inertia: disabled from here on.
     none = int(mujoco.mjtSameFrame.mjSAMEFRAME_NONE)
     mj.body_sameframe[body] = none
     mj.geom_sameframe[mj.geom_bodyid == body] = none
@@ -111,12 +124,16 @@ def write_trunk(mj: mujoco.MjModel, trunk: Inertial, body: int = ROOT) -> None:
 
 
 LEAST_MASS_FRACTION = 0.1  # of the URDF's mass, that a link keeps
-DIGITS = 7  # of m and kg behind the point, so that the file stays easy to read
+DIGITS = 7  # decimals of m and kg, so that the file stays easy to read
 
 
 @dataclass(frozen=True)
 class TrueErrors:
-    """How far the simulated robot is off its URDF; WorldError: a number out of its bounds."""
+    """Random errors of the simulated robot's masses and CoMs relative to its URDF.
+
+    Raises:
+        WorldError: a number is out of its bounds.
+    """
 
     com: float = parameter(
         0.0,
@@ -133,7 +150,7 @@ class TrueErrors:
 
 
 def with_true_errors(robot: RobotModel, errors: TrueErrors) -> RobotModel:
-    """Makes the true robot out of the one that is believed.
+    """Makes the simulated robot from the assumed one.
 
     c' = c + e_c,  m' = m (1 + e_m),  I' = I m' / m  about the new centre of mass
 
@@ -141,8 +158,11 @@ def with_true_errors(robot: RobotModel, errors: TrueErrors) -> RobotModel:
     byte for byte the same.
 
     Args:
-        robot: the one that is believed.
+        robot: the assumed one.
         errors: standard deviations and seed.
+
+    Returns:
+        The simulated robot.
     """
     if not (errors.com or errors.mass):
         return robot
@@ -162,12 +182,15 @@ def with_true_errors(robot: RobotModel, errors: TrueErrors) -> RobotModel:
 def true_robot(
     robot: RobotModel, errors: TrueErrors, urdf: str | os.PathLike[str] = ""
 ) -> RobotModel:
-    """Finds the robot to simulate: that of a file, or the believed one with errors.
+    """The robot to simulate: that of a file, or the assumed one with errors.
 
     Args:
-        robot: the one that is believed.
+        robot: the assumed one.
         errors: for the latter; all 0: none.
         urdf: file of the former; empty: none.
+
+    Returns:
+        The robot to simulate.
 
     Raises:
         WorldError: a file and errors are given, or another robot.
@@ -187,11 +210,11 @@ def true_robot(
 
 
 def write_urdf(robot: RobotModel, path: str | os.PathLike[str]) -> None:
-    """Writes a robot's URDF, whole or not at all.
+    """Writes a robot's URDF, completely or not at all.
 
     Args:
-        robot: whose text is written.
-        path: of the file; its folder is made.
+        robot: whose URDF is written.
+        path: of the file; its folder is created.
     """
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     write_file(path, robot.xml)

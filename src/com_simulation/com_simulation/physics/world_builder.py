@@ -35,12 +35,12 @@ class World:
         floating: the root is free; else it is fixed to the world.
         posture: (n,) nominal joint positions, rad or m.
         qpos: (nq,) MuJoCo's positions at the start.
-        joint_qpos: (n,) where the positions of the n independent joints stand in qpos.
-        joint_dof: (n,) where their velocities stand in qvel.
+        joint_qpos: (n,) indices of the positions of the n independent joints in qpos.
+        joint_dof: (n,) indices of their velocities in qvel.
         servos: the servos, in the order of the joints.
         feet: the feet, with their sensors.
         imu_link: the link whose frame the IMU measures in.
-        normal: (3,) of the ground, world axes.
+        normal: (3,) unit normal of the ground, world axes.
         notes: one line each on what was left out of the URDF or added to it.
     """
 
@@ -82,21 +82,25 @@ def build_world(
             floating where the configuration has feet.
         ground_slope: rad, by which the ground rises forwards.
         step: s, of the physics.
-        urdf_path: file of the URDF, from which relative names of meshes count.
+        urdf_path: file of the URDF, to which names of meshes may be relative; None: they cannot
+            be.
         integrator: "auto" for live robots; "euler", with a small step, for readings that obey
             Newton exactly.
-        trunk_com_offset: (3,) m, by which the CoM of the simulated root body lies off the
-            model's, in the root link's axes; its mass and its inertia about its CoM stay.
-        joint_friction: N m or N, Coulomb friction of all joints or of each (n,), which the model
-            knows nothing of and the efforts that are read do not contain.
+        trunk_com_offset: (3,) m, displacement of the simulated root body's CoM from the model's,
+            in the root link's axes; its mass and its inertia about its CoM stay.
+        joint_friction: N m or N, Coulomb friction of all joints or of each (n,), which neither
+            the model nor the efforts that are read include.
         contact: "stiff", or "soft" as in the simulations of [CCGD].
         sole_balls: m, radius of balls that carry the feet at the corners of the configuration's
-            soles instead of the URDF's shapes; 0: only feet whose shapes will not do.
-        edit: Changes the specification, whose ground is the geom "ground": uneven ground.
+            soles instead of the URDF's shapes; 0: only feet without suitable shapes.
+        edit: changes the specification, whose ground is the geom "ground": uneven ground.
+
+    Returns:
+        The world in its initial state.
 
     Raises:
-        ConfigError: The configuration is of another robot.
-        WorldError: Something is not as MuJoCo needs it.
+        ConfigError: the configuration belongs to another robot.
+        WorldError: an argument is not valid, or MuJoCo rejects the robot.
     """
     for what, given, valid in (
         ("base", base, BASES),
@@ -137,7 +141,16 @@ def _friction(robot: RobotModel, given: ArrayLike) -> Array:
 
 @dataclass(eq=False)
 class _Builder:
-    """Measures a specification in the nominal posture, and completes it."""
+    """Measures a specification in the nominal posture, and completes it.
+
+    Attributes:
+        robot: the robot.
+        config: of the robot; None: no feet.
+        floating: the root is free.
+        spec: completed by build().
+        R_world_ground: (3, 3) orientation of the ground.
+        sole_balls: m, see build_world.
+    """
 
     robot: RobotModel
     config: RobotConfig | None
@@ -168,6 +181,9 @@ class _Builder:
             urdf_path: file of the URDF; see build_world.
             joint_friction: (n,) N m or N.
             contact: a name of contacts.CONTACTS.
+
+        Returns:
+            The world in its initial state.
         """
         self._add_shapes(urdf_path)
         wrench_frames = [foot.wrench_frame for foot in self.feet]
@@ -229,7 +245,7 @@ class _Builder:
             ) from error
 
     def _place(self) -> tuple[mujoco.MjModel, mujoco.MjData]:
-        """Moves the root to its place; returns the model and its data in the nominal posture."""
+        """Moves the root to its pose; returns the model and its data in the nominal posture."""
         mj = self._compile()
         R = self.R_world_ground @ minimal_rotation(
             contacts.support_normal(self.robot, self.feet, self.posture),

@@ -1,4 +1,4 @@
-"""Worlds to try a robot in, by name, so that anyone can repeat a trial.
+"""Environments to test a robot in, by name, so that a trial can be repeated.
 
 stiff, soft, noise, tiles_5mm, step_3cm, slope_5deg, ramp_5deg, friction_0.3, zeros_0.5deg,
 delay_20ms, backlash_0.3deg, flexible_0.05mrad, with any number; several joined by "+".
@@ -31,20 +31,20 @@ AHEAD = 1.5  # sole lengths from the middle of the feet to a step or ramp
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What is around a robot and in its sensors and drives; SI units.
+    """An environment: ground, contacts, and errors of sensors and drives; SI units.
 
     Attributes:
-        soft: 1: contacts give way as in [CCGD].
-        noise: 1: sensors err, see walking_noise.
-        tiles: m, by which tiles of half a sole's length are higher or lower, at random.
-        step: m, up, AHEAD of the robot.
+        soft: 1: contacts are soft as in [CCGD].
+        noise: 1: sensors have errors, see walking_noise.
+        tiles: m, largest random height or depth of tiles of half a sole's length.
+        step: m, upwards, AHEAD of the robot.
         ramp: rad, of the ground from there on.
         slope: rad, of all the ground, which rises forwards.
         friction: coefficient of feet on the ground.
-        zeros: rad, at most, by which a joint's encoder is off, and its servo with it.
+        zeros: rad, largest encoder bias of a joint, and of its servo.
         delay: s, of all sensors.
         backlash: rad, of each drive.
-        flexible: rad/(N m), by which each joint gives between its encoder and its link.
+        flexible: rad/(N m), compliance of each joint between its encoder and its link.
     """
 
     soft: float = 0.0
@@ -61,7 +61,17 @@ class Surroundings:
 
 
 def find_world(name: str) -> Surroundings:
-    """Surroundings by name, see the module; WorldError: not one of these."""
+    """Parses the name of an environment; see the module's docstring.
+
+    Args:
+        name: parts joined by "+"; empty: flat, stiff ground.
+
+    Returns:
+        The environment.
+
+    Raises:
+        WorldError: a part is not one of these.
+    """
     found: dict[str, float] = {}
     for part in filter(None, name.split("+")):
         kind, _, size = part.partition("_")
@@ -81,7 +91,11 @@ def find_world(name: str) -> Surroundings:
 
 
 def walking_noise(weight: float) -> NoiseLevels:
-    """Errors of a walking humanoid's sensors by its weight, N."""
+    """Errors of a walking humanoid's sensors.
+
+    Args:
+        weight: N, of the robot.
+    """
     return NoiseLevels(
         position=2e-4,
         orientation=5e-4,
@@ -96,13 +110,18 @@ def walking_noise(weight: float) -> NoiseLevels:
 def lay_ground(
     around: Surroundings, sole: float, seed: int, reach: float = 2.0
 ) -> Callable[[mujoco.MjSpec], None]:
-    """Tiles, level within two soles, a step or a ramp, for build_world's edit.
+    """Makes an edit of build_world that adds tiles, a step or a ramp.
+
+    Tiles within two sole lengths of the robot are at height 0.
 
     Args:
-        around: what lies on the ground.
+        around: the environment.
         sole: m, length of a sole.
-        seed: Of the tiles' heights.
+        seed: of the tiles' heights.
         reach: m, from the robot, of the tiles.
+
+    Returns:
+        Changes a specification.
     """
     rng, size, half = (
         np.random.default_rng(seed),

@@ -28,7 +28,14 @@ MAX_FRAMES = 3000  # of a film, as long as a minute takes about 10 MB
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run the command; return its exit status, see the help."""
+    """Runs the command line.
+
+    Args:
+        words: command-line arguments without the program's name; None: those of the process.
+
+    Returns:
+        Exit status: 0, 1 for a bag that cannot be read, 2 for any other error.
+    """
     words = list(sys.argv[1:] if words is None else words)
     if not words or words[0] in ("live", "--ros-args"):
         from com_viewer.nodes.live import main as run_node
@@ -123,7 +130,19 @@ def _view(options: argparse.Namespace) -> int:
 
 
 class _Shown:
-    """A robot on a page, and a second URDF of it."""
+    """A robot on a page, optionally with a second URDF of it.
+
+    Args:
+        page: in the browser.
+        model: the robot.
+        config: its feet.
+        urdf: its file, to which names of meshes may be relative.
+
+    Attributes:
+        page: as given.
+        scene: places the robot.
+        observer: computes its CoM.
+    """
 
     def __init__(
         self, page: Page, model: RobotModel, config: RobotConfig, urdf: Path | None
@@ -134,11 +153,11 @@ class _Shown:
         page.set_robot(self.scene, robot_shape(model, urdf))
 
     def compare(self, urdf: str, config: RobotConfig) -> None:
-        """Lay another URDF of the robot over it.
+        """Overlays another URDF of the robot.
 
         Args:
             urdf: its path, or the name of a robot.
-            config: of the robot, whose frames the other one gets.
+            config: of the robot, whose frames are added to the other one.
         """
         path = find_robot(urdf).urdf
         other = config.attach(RobotModel.from_file(path))
@@ -146,7 +165,7 @@ class _Shown:
         self.page.add_compared(self._comparison.scene, robot_shape(other, path))
 
     def show(self, snapshot: Snapshot, rows: Mapping[str, str]) -> None:
-        """Show an instant.
+        """Shows an instant.
 
         Args:
             snapshot: of the robot.
@@ -163,7 +182,7 @@ class _Shown:
 def _add_sliders(
     shown: _Shown, groups: Mapping[str, Sequence[JointRange]], nominal: Array
 ) -> Callable[[float], None]:
-    """Sliders; returns what does nothing more."""
+    """Adds sliders of the joints; returns a function of the passed time that does nothing."""
     model, page = shown.scene.model, shown.page
     q, rest = nominal.copy(), np.zeros(len(nominal))
 
@@ -187,7 +206,7 @@ def _add_sliders(
 
 
 def _play(shown: _Shown, run: BagRun, record: bool) -> Callable[[float], None]:
-    """A player; returns what lets time pass, or records all of it."""
+    """Adds a player; returns a function that lets time (s) pass, or records all of it."""
     for note in run.notes:
         print(f"warning: {note}", file=sys.stderr)
     timeline = make_timeline(run, shown.observer)

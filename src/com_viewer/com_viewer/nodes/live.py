@@ -48,7 +48,7 @@ from com_viewer import scene as scenes
 from com_viewer.page import HOST, PORT, Page
 from com_viewer.scene import Mark, RobotScene, Snapshot, correction_color, describe
 
-STALE_S = 2.0  # after which what was received is no longer shown
+STALE_S = 2.0  # s, after which a message is no longer shown
 TOPICS = {
     "com": msgs.CenterOfMass,
     "sesc": msgs.SescChain,
@@ -79,7 +79,7 @@ WALK_POINTS = {
 
 @dataclass(frozen=True)
 class Parameters(RobotParameters, JointTimeout, WrenchTimeout, FramePrefix):
-    """Parameters of the node."""
+    """Parameters of com_viewer."""
 
     host: str = parameter(
         HOST, "address to bind; 0.0.0.0: all of this machine's networks"
@@ -96,7 +96,16 @@ class Parameters(RobotParameters, JointTimeout, WrenchTimeout, FramePrefix):
 
 
 class Viewer(RobotNode[Parameters]):
-    """The node; see the module's text. Its options are those of RobotNode."""
+    """ROS 2 node `com_viewer`: shows a robot in the browser as the running nodes publish it.
+
+    The module's docstring lists its topics and services, Parameters its parameters.
+
+    Args:
+        **options: passed on to RobotNode and rclpy's Node, such as parameter_overrides.
+
+    Attributes:
+        page: in the browser.
+    """
 
     def __init__(self, **options: Any) -> None:
         super().__init__("com_viewer", Parameters, subject="viewer", **options)
@@ -135,7 +144,11 @@ class Viewer(RobotNode[Parameters]):
             self.create_steady_timer(2.0, self._find_services)
 
     def use_model(self, model: RobotModel) -> None:
-        """Show another robot."""
+        """Shows another robot.
+
+        Args:
+            model: the robot.
+        """
         feet = self.config.feet if self.config else ()
         scene, self._observer = RobotScene(model, feet), ComObserver(model, feet)
         self.page.set_robot(
@@ -145,13 +158,17 @@ class Viewer(RobotNode[Parameters]):
         self._scene, self._newest = scene, None
 
     def on_joints_timeout(self, reason: str) -> None:
-        """Show no more what is no longer so."""
+        """Stops drawing, as the posture is outdated.
+
+        Args:
+            reason: why joint_states are stale, for the status table.
+        """
         super().on_joints_timeout(reason)
         self._newest = None
         self.page.set_status({"CoM": f"UNKNOWN: {reason}"})
 
     def destroy_node(self) -> None:
-        """Write the recording, and stop the server."""
+        """Writes the recording, and stops the server."""
         if self.parameters.record:
             self.page.write_html(self.parameters.record)
         self.page.close()
@@ -169,7 +186,7 @@ class Viewer(RobotNode[Parameters]):
         self._received[topic] = msg, time.monotonic()
 
     def _on_result(self, msg: msgs.IdentificationResult) -> None:
-        """Colour the bodies by how far their CoM was corrected; grey: not trusted."""
+        """Colours the bodies by the correction of their CoM; grey: not trusted."""
         colors = {}
         for body in msg.bodies:
             moved = np.linalg.norm(
@@ -200,7 +217,7 @@ class Viewer(RobotNode[Parameters]):
                 self._frames[WALK] = cv.transform_to_numpy(item.transform)
 
     def _recent(self, topic: str) -> Any:
-        """The newest message of a topic; None when it is stale."""
+        """The newest message of a topic; None when it is older than STALE_S."""
         msg, at = self._received.get(topic, (None, -math.inf))
         return msg if time.monotonic() - at < STALE_S else None
 
@@ -289,7 +306,7 @@ class Viewer(RobotNode[Parameters]):
 
     # --- services ----------------------------------------------------------------------------
     def _find_services(self) -> None:
-        """Buttons for what the nodes of this namespace offer."""
+        """Adds buttons for the services that nodes of this namespace offer."""
         space = self.get_namespace().rstrip("/") + "/"
         found = {
             name.removeprefix(space): SERVICES[kinds[0]]
@@ -302,7 +319,7 @@ class Viewer(RobotNode[Parameters]):
         self.page.set_actions([*walks, *sorted(found)], self._press)
 
     def _press(self, label: str) -> None:
-        """Call a service; its answer becomes a line of the table."""
+        """Calls a service; its response becomes a row of the status table."""
         if label == WALK:
             self._goal.publish(msgs.WalkGoal())
             return
@@ -328,7 +345,7 @@ def _state(msg: Any) -> str:
 
 
 def _reaction(msg: msgs.GroundReaction, scene: RobotScene, snapshot: Snapshot) -> Array:
-    """Feet and forces (f, 2, 3), world; forces are in root axes."""
+    """Positions of feet and forces of the ground (f, 2, 3), m and N, world."""
     rows = []
     for foot, force in zip(msg.feet, msg.forces, strict=True):
         _, p_foot = scene.pose(foot, snapshot.R, snapshot.p)
@@ -337,7 +354,7 @@ def _reaction(msg: msgs.GroundReaction, scene: RobotScene, snapshot: Snapshot) -
 
 
 def _trunk_marks(msg: msgs.TrunkCom, R: Array, p: Array) -> dict[str, Mark]:
-    """The trunk's CoM by the URDF and as estimated, with its covariance."""
+    """Marks of the trunk's CoM by the URDF and as estimated, with its covariance."""
     com, offset = (
         cv.point_to_numpy(msg.position),
         cv.vector3_to_numpy(msg.offset_from_urdf),
@@ -350,5 +367,5 @@ def _trunk_marks(msg: msgs.TrunkCom, R: Array, p: Array) -> dict[str, Mark]:
 
 
 def main() -> int:
-    """Run the node until it is told to stop."""
+    """Runs the node until it is stopped."""
     return run(Viewer)
