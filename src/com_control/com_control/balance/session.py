@@ -358,7 +358,7 @@ class BalanceSession:
         return self._balance(balancer, reading, 0.0)
 
     def _stand(self, reading: BalanceReading, problem: str, fall: str) -> bool:
-        """Whether balancing may begin; sets state and reason to what is waited for."""
+        """Whether balancing may begin; sets state, and the reason if not."""
         if problem or fall:
             self._stance = None
             self.state, self.reason = BalancePhase.UNKNOWN, problem

@@ -1,22 +1,22 @@
-"""Lets a robot on two legs walk, with its true centre of mass where it is to be.
+"""Lets a robot on two legs walk, with its true centre of mass at its planned position.
 
 Subscribes:
-    robot_description (std_msgs/String, latched): the URDF, unless the parameter gives it.
+    robot_description (std_msgs/String, latched): the URDF, unless the parameter contains it.
     joint_states (sensor_msgs/JointState): where the joints are, and the time.
     <foot>/wrench (geometry_msgs/WrenchStamped): by the configuration; whether the robot stands.
-    imu (sensor_msgs/Imu): optional; whether it is upright.
-    gait/footsteps (com_msgs/WalkGoal): a walk to be made, for those who do not want the action.
-    cmd_vel (geometry_msgs/Twist): walks on and on by linear.x, linear.y and angular.z, axes of the
+    imu (sensor_msgs/Imu): optional; whether the robot is upright.
+    gait/footsteps (com_msgs/WalkGoal): a walk, as an alternative to the action.
+    cmd_vel (geometry_msgs/Twist): walks by linear.x, linear.y and angular.z, axes of the
         walking robot, as far as step_length allows; 0, or none for cmd_vel_timeout: stops.
 
 Publishes, with the stamp of the joint_states that it was computed from:
     joint_trajectory (trajectory_msgs/JointTrajectory): whole walks, with velocities, each of which
         ends with both feet down; with `streamed` or `stabiliser` one point at each sample.
-    gait/state (com_msgs/WalkState): what it does, and why not.
+    gait/state (com_msgs/WalkState): state, and the reason of a refusal or stop.
     gait/com_reference, gait/zmp_reference (geometry_msgs/PointStamped): in the frame of the walk;
-        these and the next three while somebody listens, as gait/state has them, too.
-    zmp (geometry_msgs/PointStamped): by the feet's force and torque, likewise.
-    gait/dcm, gait/dcm_reference (geometry_msgs/PointStamped): with `stabiliser`, likewise.
+        these and the next three only with subscribers; gait/state has them, too.
+    zmp (geometry_msgs/PointStamped): by the feet's force and torque.
+    gait/dcm, gait/dcm_reference (geometry_msgs/PointStamped): with `stabiliser`.
     gait/markers (visualization_msgs/MarkerArray), /tf: root link -> walk; /diagnostics at 1 Hz.
 
 Action:
@@ -30,10 +30,10 @@ Services:
         ankles' servos, with its sigma, becomes ankle_stiffness.
     ~/stop (std_srvs/Trigger): stops after the present step.
 
-It stops with both feet down, with a reason, when joint_states, wrenches or imu are stale, a joint
-does not follow or reports what cannot be, or the clock of joint_states jumps; it walks again when
-asked to. What it sends keeps the limits of position and speed. When the robot falls it comes to
-rest and sends no more. Parameters: see ccgd_output.Parameters.
+It stops with both feet down, and reports why, when joint_states, wrenches or imu are stale, a joint
+does not follow or reports implausible positions, or the clock of joint_states jumps; it walks again
+on request. Commands keep the limits of position and speed. When the robot falls it comes to
+rest and sends no more commands. Parameters: see ccgd_output.Parameters.
 """
 
 from collections.abc import Callable
@@ -293,5 +293,5 @@ class CcgdGaitNode(RobotNode[Parameters]):
 
 
 def main() -> int:
-    """Run the node."""
+    """Runs the node."""
     return run(CcgdGaitNode)

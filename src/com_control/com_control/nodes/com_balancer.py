@@ -1,7 +1,7 @@
-"""Keeps the centre of mass of a standing robot where it is desired ([Cotton] Fig. 11).
+"""Keeps the centre of mass of a standing robot at a desired position ([Cotton] Fig. 11).
 
 Subscribes:
-    robot_description (std_msgs/String, latched): the URDF, unless the parameter gives it.
+    robot_description (std_msgs/String, latched): the URDF, unless the parameter contains it.
     joint_states (sensor_msgs/JointState): where the joints are, and the time.
     imu (sensor_msgs/Imu): gravity, and so the slope of the ground; not with use_imu false.
     <foot>/wrench (geometry_msgs/WrenchStamped): by the configuration; which feet stand, and whether
@@ -13,18 +13,18 @@ Subscribes:
 Publishes, at most at rate_hz and with the stamp of the joint_states that it was computed from:
     joint_trajectory (trajectory_msgs/JointTrajectory): one point, `horizon` later, with velocities.
     balance/com_error (geometry_msgs/Vector3Stamped): CoM minus reference, balance frame.
-    balance/state (com_msgs/BalanceState): what it does, and why not.
+    balance/state (com_msgs/BalanceState): state, and the reason of a hold or refusal.
     balance/markers (visualization_msgs/MarkerArray), /tf: root link -> balance; /diagnostics.
 
 Services:
     ~/start (std_srvs/Trigger): balance, the CoM where it is or is desired; refused, with the
         reason, when the robot does not stand.
-    ~/stop (std_srvs/Trigger): leave the joints where they are.
+    ~/stop (std_srvs/Trigger): stop balancing; the joints stay where they are.
 
-It holds the joints where they are, and says why, when imu or wrenches time out or are not finite,
-and goes on when they are back. When joints do not follow or report absurd positions it holds until
-~/start. A robot that does not stand yet is waited for. When it falls while it is balanced no more
-is sent until ~/start.
+It holds the joints, and reports why, when imu or wrenches time out or are not finite,
+and continues when they are back. When joints do not follow or report absurd positions it holds
+until ~/start. It waits for a robot that does not stand yet. When the robot falls, no more commands
+are sent until ~/start.
 
 Parameters: see Parameters.
 """
@@ -526,5 +526,5 @@ class ComBalancerNode(RobotNode[Parameters]):
 
 
 def main() -> int:
-    """Run the node."""
+    """Runs the node."""
     return run(ComBalancerNode)

@@ -5,21 +5,21 @@ Subscribes:
 
 Publishes, at most at rate_hz and with the stamp of the joint_states that it was computed from:
     joint_trajectory (trajectory_msgs/JointTrajectory): while something moves: the target a
-        `horizon` later and, behind it, the path to rest, so that a robot that receives nothing more
+        `horizon` later and, after it, the path to rest, so that a robot that receives nothing more
         stops smoothly. Only joints that the file drives.
-    motion/state (com_msgs/MotionState): what it does, and why not.
+    motion/state (com_msgs/MotionState): state, and the reason of a refusal or stop.
 At 1 Hz: /diagnostics.
 
 Services:
     ~/load (com_msgs/LoadMotion): reads and checks a file of motion_directory; one that breaks
-        limits of position, velocity or acceleration is refused, unless it is to be clamped.
+        limits of position, velocity or acceleration is refused, unless `clamp` is set.
     ~/play (std_srvs/Trigger): approaches the first row smoothly, plays
         the rows, and holds the last one.
-    ~/pause, ~/resume: slows down along the motion, goes on.
+    ~/pause, ~/resume: slows down along the motion, continues.
     ~/stop: slows down along the motion; then ~/play starts again.
 
-It stops smoothly, and says why, when joint_states time out, a joint does not follow or reports an
-absurd position.
+It stops smoothly, and reports why, when joint_states time out, a joint does not follow or reports
+an absurd position.
 
 Parameters: see Parameters.
 """
@@ -168,7 +168,7 @@ class MotionPlayerNode(RobotNode[Parameters]):
         self._load(request.file, request.clamp or self.parameters.clamp, reply)
 
     def _load(self, name: str, clamp: bool, reply: Reply) -> None:
-        """Read a file in the background."""
+        """Reads a file in the background."""
         if self._loading or self._player.state in UNDER_WAY:
             busy = (
                 "another file is being read"
@@ -289,7 +289,7 @@ class MotionPlayerNode(RobotNode[Parameters]):
         )
 
     def _play_automatically(self) -> str:
-        """Plays as soon as that is possible; returns what is waited for, or ""."""
+        """Plays as soon as that is possible; returns why not yet, or ""."""
         if not self._commands.get_subscription_count():
             return f"nobody listens to {self._commands.topic_name}: start the robot's drivers"
         try:
@@ -377,5 +377,5 @@ def _refusal(error: MotionError) -> LoadMotion.Response:
 
 
 def main() -> int:
-    """Run the node."""
+    """Runs the node."""
     return run(MotionPlayerNode)

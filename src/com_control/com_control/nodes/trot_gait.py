@@ -1,7 +1,7 @@
 """Lets a robot on four legs trot.
 
 Subscribes:
-    robot_description (std_msgs/String, latched): the URDF, unless the parameter gives it.
+    robot_description (std_msgs/String, latched): the URDF, unless the parameter contains it.
     joint_states (sensor_msgs/JointState): where the joints are, and the time.
     imu (sensor_msgs/Imu): attitude and angular velocity, with gait.swing_compensation or feedback.
     trunk_com (com_msgs/TrunkCom): only with feedback, only while USABLE or CONVERGED.
@@ -11,15 +11,15 @@ Subscribes:
 Publishes, at most at rate_hz and with the stamp of the joint_states that it was computed from:
     joint_trajectory (trajectory_msgs/JointTrajectory): one point, `horizon` later, with velocities;
         when joint_states time out, once, the whole way down on all feet, from now on.
-    gait/stance (com_msgs/GaitPhase): which legs carry.
+    gait/stance (com_msgs/GaitPhase): legs in stance.
 At 1 Hz: /diagnostics.
 
 Services:
     ~/start, ~/stop (std_srvs/Trigger): trot; stand on all feet.
 
-It stops with all feet down, and says why, when joint_states time out, attitude is not known or
-the trunk tilts too far; ~/start goes on. Before it has begun to trot it waits for the same. When
-joints do not follow or report absurd positions, it ends the swing and holds on all feet.
+It stops with all feet down, and reports why, when joint_states time out, the attitude is unknown or
+the trunk tilts too far; ~/start continues. Before the trot it waits until none of these holds. When
+joints do not follow or report absurd positions, it ends the swing and stops on all feet.
 
 Parameters: see Parameters.
 """
@@ -336,5 +336,5 @@ class TrotGaitNode(RobotNode[Parameters]):
 
 
 def main() -> int:
-    """Run the node."""
+    """Runs the node."""
     return run(TrotGaitNode)

@@ -1,14 +1,14 @@
-"""Walking on two legs with the true centre of mass where it is to be.
+"""Walking on two legs with the true centre of mass at its planned position.
 
     config = RobotConfig.from_file("robot.yaml")
     biped = Biped.from_config(RobotModel.from_file("robot.urdf"), config)
     walk = Walker(biped).plan(WalkRequest(steps=6), biped.posture)
     walk.path.time, walk.path.q, walk.path.qd  # joint targets within all limits
 
-Footsteps and timing make a WalkPlan; the CoM follows the linear inverted pendulum, corrected until
-the ZMP of all bodies is the planned one (refine); ComIk gives the
-joints. WalkSession is the state machine of a robot that walks so. The names below are imported when
-they are used: a trot needs little of this.
+Footsteps and timing make a WalkPlan; the CoM follows the linear inverted pendulum, corrected
+until the ZMP of all bodies is the planned one (refine); ComIk computes the joints. WalkSession
+is the state machine of a robot that walks by such plans. The names below are imported when they
+are used: a trot needs few of them.
 """
 
 from typing import TYPE_CHECKING

@@ -1,7 +1,7 @@
 """The map from the pelvis to the CoM of a biped, and the angles of its legs; compiled by numba.
 
-With the feet and the pelvis' orientation given, the three coordinates t of the pelvis are all that
-is unknown: the CoM is a function of them. It needs no angle (docs/derivations.md). With d = hip -
+With the feet and the pelvis' orientation given, only the three coordinates t of the pelvis are
+unknown: the CoM is a function of them. It needs no angle (docs/derivations.md). With d = hip -
 ankle and f the axis of the ankle's roll, in world axes:
 
   n = +-(d x f) / |d x f|                        axis of knee and ankle pitch
@@ -9,8 +9,8 @@ ankle and f the axis of the ankle's roll, in world axes:
                                                  beta = +-sqrt(l2^2 / |d|^2 - alpha^2)
   a2 = +-(a1 x a3) / |a1 x a3|                   second axis of the hip, between first and third
 
-Beyond its reach a leg is taken for a stretched one that grows: the map goes on, and the solver
-reports it at its end.
+Beyond its reach a leg is modelled as a stretched one that grows, so that the map is continuous,
+and the solver reports it at its end.
 """
 
 from math import pi, sqrt

@@ -189,7 +189,7 @@ class WalkEstimate(NamedTuple):
         p_walk_root: (3,) m, its origin.
         soles: (2, 3, 4) poses of the soles.
         com: (3,) m, by the URDF.
-        zmp: (3,) m, by the feet's sensors; NaN: not known.
+        zmp: (3,) m, by the feet's sensors; NaN: unknown.
     """
 
     R_walk_root: Array

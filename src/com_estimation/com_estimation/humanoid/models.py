@@ -117,7 +117,7 @@ class Inference:
 
         Args:
             rows: (k, n) factors of the parameters.
-            culprit: index of a culprit: only models in which it is guilty count; None: all of
+            culprit: index of a cause: only models that contain it count; None: all of
                 them.
 
         Returns:

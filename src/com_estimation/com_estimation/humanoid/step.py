@@ -376,9 +376,9 @@ def _sensors(plant: Plant, m: Memory) -> None:
 def _joints(plant: Plant, m: Memory) -> None:
     """Columns of the legs' encoders and of their flexibility.
 
-    An encoder that reads too much turns the measured wrench of its foot, and the links below, about
+    An encoder that reads too much rotates the wrench of its foot, and the links below, about
     its axis a at x:  a x f;  a x N + x x (a x f) + (a x d) x g,  with N the wrench's moment about x
-    and d the first moment below about x. A joint that gives by k times its torque
+    and d the first moment below about x. A joint that deflects by k times its torque
     -a . (N + d x g) reads as much too much.
     """
     blocks, M = plant.blocks, plant.blocks.mass

@@ -80,7 +80,7 @@ class WindowSums:
     """Sums of all windows, exponentially forgotten, and of those since a grid of onsets.
 
     Args:
-        layout: gives the number of parameters.
+        layout: with the number of parameters.
 
     Attributes:
         total: sums of all windows.

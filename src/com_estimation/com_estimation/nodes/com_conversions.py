@@ -1,6 +1,6 @@
-"""The messages of sesc_publisher <-> numpy; see com_ros.conversions for the rules.
+"""Messages of sesc_publisher <-> numpy; see com_ros.conversions for the rules.
 
-Vectors are in the frame of the message's header, SI units; what is not known is NaN.
+Vectors are in the frame of the message's header, SI units; unknown numbers are NaN.
 """
 
 from collections.abc import Sequence

@@ -46,7 +46,7 @@ class ComWriter:
         self._writer, self._msg = Writer(node, CenterOfMass, topic), CenterOfMass()
 
     def publish(self, state: ComState, stamp_ns: int, frame: str) -> None:
-        """Publish a state.
+        """Publishes a state.
 
         Args:
             state: in the frame of the root link.
@@ -75,7 +75,7 @@ class ComOutput:
     Args:
         node: that publishes.
         frame_prefix: in front of the names of frames.
-        with_jacobian: publish com/jacobian, too.
+        with_jacobian: also publish com/jacobian.
     """
 
     def __init__(
@@ -95,12 +95,12 @@ class ComOutput:
         self._count_at, self._to_point, self._to_jacobian = 0.0, False, False
 
     def publish(self, state: ComState, stamp_ns: int, model: RobotModel | None) -> None:
-        """Publish a state; point and Jacobian only while somebody subscribes to them.
+        """Publishes a state; point and Jacobian only while they have subscribers.
 
         Args:
             state: in the frame of the root link.
             stamp_ns: ns, stamp of the joint_states that it was computed from.
-            model: the robot, which names root link and joints; None: not known yet.
+            model: the robot, which names root link and joints; None: unknown yet.
         """
         if model is not self._model:
             self._model = model
@@ -195,7 +195,7 @@ class ComDisplay:
         )
 
     def _polygon(self, state: ComState, frame: str, stamp: Time) -> PolygonStamped:
-        """The support polygon; without points where it is not known."""
+        """The support polygon; without points where it is unknown."""
         msg, polygon = PolygonStamped(), state.support_polygon()
         msg.header.stamp, msg.header.frame_id = stamp, frame
         for x, y, z in [] if polygon is None else polygon.vertices.tolist():

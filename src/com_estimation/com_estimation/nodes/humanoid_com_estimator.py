@@ -1,4 +1,4 @@
-"""Names what is wrong with a moving robot, corrects its CoM, and warns of a fall.
+"""Diagnoses a moving humanoid, corrects its CoM, and warns of a fall.
 
 Subscribes:
     robot_description (std_msgs/String, latched): the URDF; a new one replaces the model.
@@ -442,5 +442,5 @@ def _diagnosis(
 
 
 def main() -> int:
-    """Run the node."""
+    """Runs the node."""
     return run(HumanoidComEstimator)

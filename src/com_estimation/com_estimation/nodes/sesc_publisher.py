@@ -4,11 +4,11 @@ Subscribes:
     robot_description (std_msgs/String, latched): the URDF; a new one replaces the model.
     joint_states (sensor_msgs/JointState): matched by name; several publishers are merged.
     imu (sensor_msgs/Imu): only with use_imu; direction of gravity.
-    <foot>/wrench (geometry_msgs/WrenchStamped): which feet are in contact; by the feet's poses as
+    <foot>/wrench (geometry_msgs/WrenchStamped): feet in contact; by the feet's poses as
         long as none is received. The topics' names are the configuration's.
 
 Publishes, for each joint_states message and with its stamp:
-    com (com_msgs/CenterOfMass): also when it is not known, with the reason.
+    com (com_msgs/CenterOfMass): also when it is unknown, with the reason.
     com/point (geometry_msgs/PointStamped), com/jacobian (com_msgs/ComJacobian): when it is known
         and someone subscribes.
 
@@ -254,5 +254,5 @@ class SescPublisher(RobotNode[Parameters]):
 
 
 def main() -> int:
-    """Run the node."""
+    """Runs the node."""
     return run(SescPublisher)

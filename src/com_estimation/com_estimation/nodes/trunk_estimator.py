@@ -9,7 +9,7 @@ Subscribes:
     gait/stance (com_msgs/GaitPhase), optional: which legs should stand.
 
 Publishes, with the stamp of the joint_states message, at most at publish_rate_hz:
-    trunk_com (com_msgs/TrunkCom): also when nothing is known, with the reason.
+    trunk_com (com_msgs/TrunkCom): also when it is unknown, with the reason.
     ground_reaction (com_msgs/GroundReaction): when there is a model and someone subscribes.
     robot_description_corrected (std_msgs/String, latched): with publish_corrected, the URDF with
         the trunk's mass and CoM as estimated; while USABLE or CONVERGED, at most once a second.
@@ -156,7 +156,7 @@ class TrunkEstimatorNode(RobotNode[Parameters]):
         self._process(self._input.pairing.add_imu(time_ns, imu_to_values(msg)))
 
     def _process(self, pairs: list[Pair]) -> None:
-        """Update the estimate with joints and IMU of the same instants."""
+        """Updates the estimate with joints and IMU of the same instants."""
         if self._robot is None:
             return
         for pair in pairs:
@@ -233,5 +233,5 @@ class TrunkEstimatorNode(RobotNode[Parameters]):
 
 
 def main() -> int:
-    """Run the node."""
+    """Runs the node."""
     return run(TrunkEstimatorNode)

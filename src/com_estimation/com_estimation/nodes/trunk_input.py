@@ -55,7 +55,7 @@ class TrunkInput:
         self._sensors: LinkFrames | None = None
 
     def set_parameters(self, p: Parameters) -> None:
-        """Use changed timeouts and tolerances.
+        """Uses changed timeouts and tolerances.
 
         Args:
             p: all parameters.
@@ -67,7 +67,7 @@ class TrunkInput:
         )
 
     def use_robot(self, robot: TrunkRobot) -> None:
-        """Use a new model.
+        """Uses a new model.
 
         Args:
             robot: the model with its legs.

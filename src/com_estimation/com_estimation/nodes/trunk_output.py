@@ -50,7 +50,7 @@ class TrunkOutput:
         self._status: Status | None = None
 
     def set_rate(self, rate_hz: float) -> None:
-        """Change publish_rate_hz.
+        """Changes publish_rate_hz.
 
         Args:
             rate_hz: 1/s, positive.
@@ -60,11 +60,11 @@ class TrunkOutput:
     def publish(
         self, estimate: TrunkEstimate, robot: TrunkRobot | None, stamp: Time
     ) -> bool:
-        """Publish an estimate if it is due.
+        """Publishes an estimate if it is due.
 
         Args:
             estimate: of the trunk.
-            robot: the model with its legs and forces; None: not known yet.
+            robot: the model with its legs and forces; None: unknown yet.
             stamp: of the sample that the estimate was computed from.
 
         Returns:
@@ -125,7 +125,7 @@ class CorrectedDescription:
         self._time, self._mass, self._com = -math.inf, math.nan, np.full(3, np.nan)
 
     def update(self, estimate: TrunkEstimate, model: RobotModel) -> None:
-        """Publish an estimate that is USABLE or CONVERGED and differs from the one before.
+        """Publishes an estimate that is USABLE or CONVERGED and differs from the one before.
 
         Args:
             estimate: of the trunk.

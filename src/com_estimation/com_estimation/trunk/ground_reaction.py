@@ -43,7 +43,7 @@ SLACK = 1e-4  # s that a sample may be early and still count as due
 
 @dataclass(frozen=True, eq=False)
 class GroundReaction:
-    """Forces of the ground on the four feet; NaN where not known.
+    """Forces of the ground on the four feet; NaN where unknown.
 
     Attributes:
         forces: (4, 3) N, root axes.
@@ -51,7 +51,7 @@ class GroundReaction:
         contact: (4,) the feet that stand, as far as known.
         method: "torque", "inverse_dynamics" or "sensor".
         covariance: (4, 3, 3) N^2, of each force; None when only std is known.
-        problems: why forces are not known, and how to fix it.
+        problems: why forces are unknown, and how to fix it.
     """
 
     forces: Array

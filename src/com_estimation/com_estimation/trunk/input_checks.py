@@ -1,4 +1,4 @@
-"""Checks of the samples before an estimator gets them.
+"""Checks of the samples before an estimator receives them.
 
 Each check has a state and reports what is wrong and how to fix it, or nothing. Readings that
 cannot be used are held back or replaced by NaN; as soon as the input is good again it passes.
@@ -106,7 +106,7 @@ class TimingCheck:
         return Order.DROP
 
     def problem(self) -> Problem | None:
-        """A DEGRADE that describes what is or was a moment ago wrong with the times, or None."""
+        """A DEGRADE for times that are, or were within REPORT_TIME, wrong or too slow; or None."""
         text, at = self._dropped
         if text and self._last - at < REPORT_TIME:
             return Problem(Severity.DEGRADE, text)

@@ -6,22 +6,22 @@ Publishes
     <foot>/wrench (geometry_msgs/WrenchStamped): force of the ground on each foot of robot_config
     ground_truth/com (com_msgs/CenterOfMass): the true CoM in the root link's frame, without noise
     ground_truth/trunk_com (com_msgs/CenterOfMass): the same for the root body with its payload
-    ground_truth/events (com_msgs/Culprit, latched): each event that begins (named) or ends (not),
-        with what acts as physics.events.Event has it; kind UNKNOWN: a push
-    /tf: odom -> root link; /clock and robot_description when asked for; /diagnostics
+    ground_truth/events (com_msgs/Culprit, latched): each event that begins (named) or ends (not
+        named), with the parameters of physics.events.Event; kind UNKNOWN: a push
+    /tf: odom -> root link; /clock and robot_description on request; /diagnostics
     All of one instant carry the same stamp: the time at the start plus the simulated time, or with
     publish_clock the simulated time alone.
 Subscribes
     joint_trajectory (trajectory_msgs/JointTrajectory): joints by name, cubics where every point has
-        velocities, else lines; a stamp of 0 starts it at once
+        velocities, else lines; a stamp of 0 starts it immediately
     joint_commands (std_msgs/Float64MultiArray): one target per joint, in the order of joint_states
     lockstep (std_msgs/Header): with lockstep.nodes, their answers; see com_ros.lockstep
-    robot_description (std_msgs/String): when neither of the parameters gives the robot
+    robot_description (std_msgs/String): when neither of the parameters contains the robot
 Services
     ~/hoist (std_srvs/SetBool): lift the robot off the ground by its root, or put it on its soles
     ~/payload (std_srvs/SetBool): put the payload on the trunk, or take it off
-    ~/tilt (std_srvs/Trigger): let the floor tilt now, not at tilt.start
-    ~/push (std_srvs/Trigger): let pushes and events without a time begin now
+    ~/tilt (std_srvs/Trigger): begin to tilt the floor now, not at tilt.start
+    ~/push (std_srvs/Trigger): begin pushes and events without a time now
 Parameters: see simulator_parameters.Parameters.
 """
 
@@ -90,7 +90,7 @@ class SensorOutput:
         def make(
             kind: type, topic: str, frame: str = "", **fields: Any
         ) -> tuple[Publisher, Any]:
-            """A publisher with the message that it fills again and again.
+            """A publisher with the message that it reuses.
 
             Args:
                 kind: type of the message.
@@ -119,7 +119,7 @@ class SensorOutput:
         self._trunk = make(CenterOfMass, "ground_truth/trunk_com", root, **known)
 
     def publish(self, reading: Reading, stamp: Time) -> None:
-        """Publish one instant; joint_states last, for nodes combine it with what came before.
+        """Publishes one instant; joint_states last, as nodes combine them with earlier messages.
 
         Args:
             reading: of all sensors, and the truth.
@@ -470,7 +470,7 @@ class Simulator(RobotNode[Parameters]):
         """Offers a Trigger or SetBool service, carried out in the simulation's thread."""
 
         def answer(request: Any, response: Any) -> Any:
-            """Queue the command for the simulation's thread, or refuse it.
+            """Queues the command for the simulation's thread, or refuses it.
 
             Args:
                 request: of the service; `data` says on or off where it has one.
@@ -488,7 +488,7 @@ class Simulator(RobotNode[Parameters]):
         self.create_service(kind, name, answer)
 
     def _time_of(self, stamp: Time) -> float | None:
-        """Simulated time (s) of a trajectory's stamp; None for 0, which means at once."""
+        """Simulated time (s) of a trajectory's stamp; None for 0, which means immediately."""
         stamp_ns = stamp_to_ns(stamp)
         if stamp_ns == 0:
             return None
@@ -557,5 +557,5 @@ class Simulator(RobotNode[Parameters]):
 
 
 def main() -> int:
-    """Run the node."""
+    """Runs the node."""
     return run(Simulator)

@@ -1,10 +1,10 @@
-"""Lets a robot sway: a slow motion of the whole body around its nominal posture.
+"""Sends a slow motion of a robot's whole body around its nominal posture.
 
 Publishes
     joint_trajectory (trajectory_msgs/JointTrajectory): the next second of the motion, twice a
         second, as soon as there is a subscriber; it starts from where the robot is
 Subscribes
-    robot_description (std_msgs/String): when neither of the parameters gives the robot
+    robot_description (std_msgs/String): when neither of the parameters contains the robot
 Parameters: see Parameters.
 """
 
@@ -158,5 +158,5 @@ def next_piece(
 
 
 def main() -> int:
-    """Run the node."""
+    """Runs the node."""
     return run(SwayNode)

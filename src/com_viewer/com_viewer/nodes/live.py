@@ -2,7 +2,7 @@
 
 Subscribes:
     robot_description, joint_states; <foot>/wrench: forces of the feet.
-    com (com_msgs/CenterOfMass), sesc (com_msgs/SescChain); without, both come from the URDF.
+    com (com_msgs/CenterOfMass), sesc (com_msgs/SescChain); without them computed from the URDF.
     trunk_com (com_msgs/TrunkCom), ground_reaction (com_msgs/GroundReaction).
     gait/state (com_msgs/WalkState), gait/markers (visualization_msgs/MarkerArray): footsteps.
     gait/dcm (geometry_msgs/PointStamped); diagnosis (com_msgs/CentroidalDiagnosis): the corrected

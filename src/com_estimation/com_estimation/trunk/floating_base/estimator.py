@@ -514,7 +514,7 @@ def leg_length(model: RobotModel, config: RobotConfig, legs: Sequence[Leg]) -> f
 
     Args:
         model: the robot.
-        config: gives the nominal posture.
+        config: with the nominal posture.
         legs: the four legs.
 
     Returns:

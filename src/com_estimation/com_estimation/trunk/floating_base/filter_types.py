@@ -131,7 +131,7 @@ class SignalSample(NamedTuple):
 
     Attributes:
         time: s.
-        signals: (JOINT_SIGNALS + 2 n,) by SIGNAL, then q and tau; NaN where not known.
+        signals: (JOINT_SIGNALS + 2 n,) by SIGNAL, then q and tau; NaN where unknown.
     """
 
     time: float
@@ -211,23 +211,41 @@ class Settings(NamedTuple):
 
 # --- what the filter remembers ----------------------------------------------------------------
 class Monitors:
-    """Clock and monitors: fields of a record of the type MONITORS; s unless stated otherwise."""
+    """Clock and monitors: fields of a record of the type MONITORS; s unless stated otherwise.
 
-    last_sample: float  # time of the last sample; NaN at the start
-    last_update: float  # time of the last update that was due
-    frozen_until: float  # until when only the trunk is estimated
-    variance: float  # factor on the noise, by which the innovations exceed it
-    half_stride: float  # duration of the half stride so far
-    usual: float  # duration of the one before; 0: not known
-    window: float  # duration of its first or second half so far: a quarter stride
-    ended: float  # duration of the quarter stride that this update ended; 0: none
-    information: Array  # (3, 3) of m, m c_x, m c_y by the window's data, the rest known
-    weighted: Array  # (3,) the same times the values that fit them best
-    airborne: float  # 1 or 2, the diagonal whose feet were up last; 0: none yet
-    swinging: Array  # (4,) for how long each leg has had no force
-    standing: Array  # (4,) for how long each leg has carried the robot
-    without_accelerometer: float  # 1 while the feet give the acceleration
-    stationary: float  # for how long the trunk has not rotated
+    Attributes:
+        last_sample: time of the last sample; NaN at the start.
+        last_update: time of the last update that was due.
+        frozen_until: until when only the trunk is estimated.
+        variance: factor by which the innovations exceed their expected variance.
+        half_stride: duration of the half stride so far.
+        usual: duration of the one before; 0: unknown.
+        window: duration of its first or second half so far: a quarter stride.
+        ended: duration of the quarter stride that this update ended; 0: none.
+        information: (3, 3) of m, m c_x, m c_y by the quarter stride's data, other states known.
+        weighted: (3,) information times the values that fit the data best.
+        airborne: 1 or 2, the diagonal whose feet were up last; 0: none yet.
+        swinging: (4,) for how long each leg has had no force.
+        standing: (4,) for how long each leg has carried load.
+        without_accelerometer: 1 while the feet provide the acceleration, else 0.
+        stationary: for how long the trunk has not rotated.
+    """
+
+    last_sample: float
+    last_update: float
+    frozen_until: float
+    variance: float
+    half_stride: float
+    usual: float
+    window: float
+    ended: float
+    information: Array
+    weighted: Array
+    airborne: float
+    swinging: Array
+    standing: Array
+    without_accelerometer: float
+    stationary: float
 
 
 _MONITOR_SHAPES = {
@@ -245,7 +263,7 @@ class FootForces(NamedTuple):
     """Forces of the ground on the feet at the last update, root axes.
 
     Attributes:
-        force: (4, 3) N; NaN where not known.
+        force: (4, 3) N; NaN where unknown.
         std: (4, 3) N, their standard deviations.
         point: (4, 3) m, contact points.
         swings: (4,) the legs without contact.

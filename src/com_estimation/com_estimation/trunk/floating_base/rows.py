@@ -6,7 +6,7 @@
 
 with B_i, ID_i the inverse dynamics of leg i of the robot without its trunk, a the specific force at
 the root's origin, p_i, J_i the contact point and its Jacobian (docs/derivations.md). A leg that
-swings gives three more rows: e_i = 0.
+swings adds three more rows: e_i = 0.
 
 Errors of sensors and model enter by their first derivatives at no error. Those of encoders and of
 the IMU's mounting, which change the whole geometry, are differences of passes of the inverse

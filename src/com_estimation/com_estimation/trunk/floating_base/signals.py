@@ -1,6 +1,6 @@
 """Compiled: low pass and derivatives of all signals, and the motion that they make.
 
-Every signal goes through (a / (s + a))^3, exact for an input that is a straight line between two
+Every signal passes (a / (s + a))^3, exact for an input that is a straight line between two
 samples: the response to a ramp is known in closed form, and what differs from it decays as the
 homogeneous solution does. Everything is late by the same 3 / a.
 
