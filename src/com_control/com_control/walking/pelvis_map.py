@@ -125,7 +125,7 @@ class Pose(NamedTuple):
 
 
 class Targets(NamedTuple):
-    """Targets of a point besides the CoM, in the world.
+    """Targets of a point in addition to the CoM, in the world.
 
     Attributes:
         pelvis: its orientation, by rows.

@@ -537,7 +537,7 @@ class WalkSession:
             time: s, of the joints' readings.
 
         Returns:
-            Positions (n,) rad or m and velocities (n,) rad/s or m/s; None: none are to be sent.
+            Positions (n,) rad or m and velocities (n,) rad/s or m/s; None: nothing must be sent.
         """
         if self._commanded is None:
             return None

@@ -111,7 +111,7 @@ PULL_TIME = 0.03  # s
 
 # s of a gait: with all feet on the ground, before the robot counts as standing; with a foot in the
 # air, before it counts as lifted by hand; with all feet in the air, before the robot counts as
-# hanging; with a foot that does not do what the gait's phase says
+# hanging; with a foot whose contact contradicts the gait's phase
 STAND, SWING, FLIGHT, MISMATCH = 1.0, 1.0, 0.3, 0.2
 
 

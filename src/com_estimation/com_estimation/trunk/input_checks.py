@@ -32,7 +32,7 @@ from com_model.status import TRUSTED, Status
 # s that stamps go back, above which it is another recording and not a late sample
 RESTART = 0.5
 LEAST_RATE_HZ = 150.0
-RATE_FRACTION = 0.8  # of the rate that was asked for, below which it is too slow
+RATE_FRACTION = 0.8  # of the configured rate, below which it is too slow
 AVERAGE = 0.3  # s, memory of the present period
 USUAL = 10.0  # s, memory of the usual one
 CHANGED = 1.4  # ratio of the two that counts as another rate

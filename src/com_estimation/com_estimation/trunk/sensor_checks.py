@@ -264,7 +264,7 @@ def _repeated(
 # s of an unusual run after which a sensor counts as dead; a shorter one that ended is put
 # down to the sensor's coarse steps
 DEAD_TIME = 0.1
-SATURATED = 0.98  # of the effort limit: a drive at its limit says the same all the time
+SATURATED = 0.98  # of the effort limit: a drive at its limit repeats its effort
 ALIVE_FRACTION = 0.25  # of the sensors must change for the others to be suspicious
 
 

@@ -365,7 +365,7 @@ def observe(
         qd: (n,) joint velocities, rad/s or m/s; NaN where unknown.
         body: the robot's chain, the frames of feet and IMU, the feet's points.
         thresholds: of contact.
-        given: measurements besides the joints.
+        given: measurements in addition to the joints.
         results: set; NaN where unknown.
 
     Returns:

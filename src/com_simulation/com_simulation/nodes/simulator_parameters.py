@@ -50,7 +50,7 @@ class NoiseParameters(NoiseLevels):
     )
 
     def levels(self) -> NoiseLevels:
-        """The preset, with the values that are not 0 in its place."""
+        """The preset's levels, replaced by the parameters that are not 0."""
         given = {
             name: value
             for name, value in vars(self).items()

@@ -27,7 +27,7 @@ from com_simulation.physics.sensors import SAME_TIME
 from com_simulation.physics.true_errors import Payload, offset
 from com_simulation.physics.world_builder import World
 
-SENSED = "ENCODER_ZERO", "WRENCH_ZERO", "IMU_TILT"  # kinds that only sensors feel
+SENSED = "ENCODER_ZERO", "WRENCH_ZERO", "IMU_TILT"  # kinds that act on sensors only
 GROWTH = 0.3  # s
 PUSHES = {"forwards": (1, 0), "backwards": (-1, 0), "left": (0, 1), "right": (0, -1)}
 WRENCH, TILTS = ("fx", "fy", "fz", "tx", "ty", "tz"), ("tilt_x", "tilt_y", "tilt_z")

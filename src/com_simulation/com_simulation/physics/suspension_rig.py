@@ -169,7 +169,7 @@ class SuspensionRig:
     def reset(self) -> None:
         """Releases the robot, which stands."""
         self.lifted = False
-        # since when, s; quaternion and rotation vector of the turn; the ends of the shift
+        # start, s; quaternion and rotation vector of the rotation; both ends of the displacement
         self._way: tuple[float, Array, Array, Array, Array] | None = None
 
     def moving(self, time: float) -> bool:

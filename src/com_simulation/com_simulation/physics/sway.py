@@ -36,7 +36,7 @@ LIMIT_MARGIN = 0.02
 
 
 class PlantedFeet:
-    """Poses of a robot's feet in a posture, to be kept.
+    """Poses of a robot's feet in a posture, which other postures must keep.
 
     Args:
         robot: the robot.
