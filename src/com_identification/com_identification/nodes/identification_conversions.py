@@ -118,9 +118,8 @@ def culprits_to_evidence(
     """Converts causes of a diagnosis: encoder biases, the IMU's tilt, and the trunk's CoM.
 
     The parameter of an encoder is by how much it reads too much; its negative, joint_offset,
-    must be
-    added to the reading. An IMU that is rotated by e reads the direction against gravity rotated
-    by
+    must be added to the reading. An IMU that is rotated by e reads the direction against gravity
+    rotated by
     -e; root axes, where the robot is at rest.
 
     Args:

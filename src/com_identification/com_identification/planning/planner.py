@@ -99,8 +99,7 @@ def parameters_objective(bodies: int) -> Objective:
 
     -1 times the logarithm of the geometric mean of the bodies' standard deviations:
     f = 1/2b log det (M_bb - M_be M_ee^-1 M_eb) = 1/2b (log det M - log det M_ee), e the errors
-    of
-    the sensors.
+    of the sensors.
 
     Args:
         bodies: number b of the bodies' parameters, which are the first.

@@ -238,8 +238,8 @@ def prediction_rows(
 ) -> Array:
     """Computes the derivatives of the horizontal CoM relative to the root, (N, 3, 4 B).
 
-    With N theta the first moment about the root's origin and M the mass,
-    dCoM = (1 - up up^T) (N - CoM 1^T) / M.
+    With N theta the first moment about the root's origin and M the mass, dCoM = (1 - up up^T) (N
+    - CoM 1^T) / M.
 
     Args:
         statics: of the robot.

@@ -231,9 +231,8 @@ def export_urdf(
 
     All but the corrected numbers stays byte for byte. Bodies on which the data have next to no
     information are left unchanged: the standard deviations of mass and centre of mass all are 95
-    %
-    of the prior's or more, and their change moves the centre of mass of the whole robot by less
-    than
+    % of the prior's or more, and their change moves the centre of mass of the whole robot by
+    less than
     0.01 mm.
 
     Args:

@@ -235,9 +235,9 @@ class Dynamics:
     ) -> tuple[Array, Array]:
         """Computes the wrench on the root and the joint torques that a motion takes.
 
-        M(q) [a; omega_dot; qdd] + h(q, qd, omega), all that acts from outside being the wrench and
-        the torques: contacts, if any, must be taken off by the caller,
-        tau_joint = tau - sum of J_i^T f_i.
+        M(q) [a; omega_dot; qdd] + h(q, qd, omega), all that acts from outside being the wrench
+        and the torques: contacts, if any, must be taken off by the caller, tau_joint = tau - sum
+        of J_i^T f_i.
 
         Args:
             joints: (3, n) positions q, rad or m, and their derivatives qd, qdd.

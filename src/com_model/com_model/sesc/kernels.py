@@ -298,8 +298,7 @@ def com_and_jacobian_of_one(
         robot: packed by com_model.sesc.sesc.
         com: (3,) m, set.
         jacobian: set; (3, n) for the joints alone, or (3, 6 + n) with the root's linear and
-            angular
-            velocity first.
+            angular velocity first.
     """
     keep_root(robot)
     find_jacobian(q, robot, com, jacobian)

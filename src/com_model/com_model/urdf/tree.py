@@ -119,8 +119,8 @@ def _depth_first(
 def _drives(joints: Sequence[Joint | None]) -> dict[str, Mimic]:
     """Expresses every joint that moves by the independent joint at the end of its chain of mimics.
 
-    position = multiplier * position of the master + offset; of two in a chain,
-    a (b q + c) + d = a b q + (a c + d). Independent ones follow themselves with 1, 0.
+    position = multiplier * position of the master + offset; of two in a chain, a (b q + c) + d =
+    a b q + (a c + d). Independent ones follow themselves with 1, 0.
 
     Args:
         joints: The joints of the tree, and None for its root.
