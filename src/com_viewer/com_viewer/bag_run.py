@@ -109,8 +109,8 @@ def read_run(
     ]  # the first of each period
     times, Q = times[keep], Q[keep]
     up = np.full((len(times), 3), np.nan)
-    if topics.imu:
-        readings = [block.up for block in blocks if block.up is not None]
+    readings = [block.up for block in blocks if block.up is not None]
+    if readings:
         up = _latest(
             times, *(np.concatenate(part) for part in zip(*readings, strict=True))
         )

@@ -95,7 +95,7 @@ class RobotScene:
     def __init__(self, model: RobotModel, feet: Sequence[Foot] = ()) -> None:
         self.model = model
         self._sesc = Sesc(model)
-        self._feet = [foot for foot in feet if foot.frame in model.link_names]
+        self._feet = tuple(feet)
 
     def place(
         self,
@@ -120,7 +120,11 @@ class RobotScene:
         """
         R_root, p_root = root or root_pose(state.gravity, state.projection)
         R, p = body_poses(self.model.bodies, self.model.check_q(q), R_root, p_root)
-        standing = [foot for foot in self._feet if foot.frame in state.contacts]
+        standing = [
+            foot
+            for foot in self._feet
+            if foot.frame in state.contacts and foot.frame in self.model.link_names
+        ]
         if chain is None:
             chain = self._sesc.chain(q)
         return Snapshot(
@@ -155,7 +159,9 @@ class RobotScene:
         if forces is None:
             return np.empty((0, 2, 3))
         rows = []
-        for foot, force in zip(self._feet, forces, strict=False):
+        for foot, force in zip(self._feet, forces, strict=False):  # none: not in a bag
+            if foot.frame not in self.model.link_names:
+                continue
             R_sensor, _ = self.pose(foot.wrench_frame, R, p)
             rows.append((self.pose(foot.frame, R, p)[1], R_sensor @ force))
         return np.array(rows).reshape(-1, 2, 3)

@@ -79,10 +79,8 @@ def _changes(before: ComState, after: ComState) -> list[str]:
         texts.append(
             f"CoM {after.status.name}" + f": {after.reason}" * bool(after.reason)
         )
-    if (before.margin < 0.0) != (after.margin < 0.0):
-        texts.append(
-            "CoM outside the feet"
-            if after.margin < 0.0
-            else "CoM inside the feet again"
-        )
+    if after.margin < 0.0 and not before.margin < 0.0:
+        texts.append("CoM outside the feet")
+    elif before.margin < 0.0 <= after.margin:
+        texts.append("CoM inside the feet again")
     return texts

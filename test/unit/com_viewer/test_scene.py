@@ -54,6 +54,14 @@ def test_without_a_pose_the_robot_stands_upright_on_the_ground(walker):
     np.testing.assert_allclose(shown.chain[-1], shown.com, atol=1e-12)
 
 
+def test_forces_stay_with_their_feet_where_the_model_lacks_one(walker):
+    other = Foot("third_sole", "", CORNERS, 0.0, "third/wrench", "third_sole", 1)
+    state = ComObserver(walker, FEET).update(np.zeros(4), np.ones(4))
+    forces = np.array([[0.0, 0.0, 7.0], [0.0, 0.0, 1.0], [0.0, 0.0, 2.0]])
+    shown = RobotScene(walker, [other, *FEET]).place(np.zeros(4), state, forces=forces)
+    np.testing.assert_allclose(shown.forces[:, 1, 2], [1.0, 2.0])
+
+
 def test_on_one_foot_the_polygon_is_its_sole(walker):
     shown = place(walker, [0, 0.1, 0, 0])
     assert shown.state.contacts == ("r_sole",)

@@ -168,8 +168,8 @@ class GaitCheck:
         )
         self._differs = _since(self._differs, differs, time)
         upright = not tilt > MOST_TILT
-        if upright and not math.isnan(load):
-            self._pulled = _since(self._pulled, np.array([load < PULL]), time)
+        pulled = upright and load < PULL
+        self._pulled = _since(self._pulled, np.array([pulled]), time)
         if not upright:
             text = f"the robot lies ({math.degrees(tilt):.0f} degrees of tilt): put it on its feet"
             self.problem = Problem(Severity.HOLD, text)

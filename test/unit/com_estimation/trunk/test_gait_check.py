@@ -80,6 +80,13 @@ def test_feet_that_the_ground_pulls_at():
     assert gait.update(1.0, down, down, load=np.nan) is None
 
 
+def test_one_sample_of_a_pull_is_forgotten_while_the_load_is_unknown():
+    gait, down = GaitCheck([leg.name for leg in LEGS]), np.ones(4, dtype=bool)
+    assert gait.update(0.0, down, down, load=-1.0) is None
+    for k in range(1, 100):
+        assert gait.update(0.005 * k, down, down, load=np.nan) is None
+
+
 def test_hanging():
     problem = watch(lambda t: [0, 0, 0, 0])[0.5]
     assert problem == Problem(
