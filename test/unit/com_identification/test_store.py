@@ -372,6 +372,19 @@ def test_databases_that_are_no_stores_are_refused(hoap2, path, sql):
     assert path.read_bytes() == data
 
 
+def test_the_database_of_another_program_is_left_as_it_is(hoap2, tmp_path):
+    """Also its journal mode, which is part of the file."""
+    path = tmp_path / "other.db"
+    database = sqlite3.connect(path)
+    database.executescript("CREATE TABLE mine (a); INSERT INTO mine VALUES (1)")
+    database.close()
+    data = path.read_bytes()
+    with pytest.raises(StoreError, match="not a posture file"):
+        PostureStore(path, *hoap2)
+    assert path.read_bytes() == data
+    assert list(tmp_path.iterdir()) == [path]
+
+
 def test_pages_that_are_overwritten_never_do_harm(hoap2, path):
     with PostureStore(path, *hoap2) as store:
         for i in range(30):

@@ -82,7 +82,7 @@ class ComState(NamedTuple):
     stance: Stance | None = None
 
     def support_polygon(self) -> SupportPolygon | None:
-        """The convex hull of the contact points, projected along gravity.
+        """The convex hull of the contact points, projected vertically.
 
         Returns:
             The polygon, in the frame of the root link; None without ground or feet.

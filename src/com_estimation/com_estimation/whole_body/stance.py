@@ -313,14 +313,14 @@ def find_normal(placed: Placed, contact: Flags, up: Array, normal: Array) -> Non
 def fall(
     touch: Array, normal: Array, gravity: Array, com: Array, projection: Array
 ) -> float:
-    """Projects the CoM along gravity onto the ground, and returns its margin.
+    """Projects the CoM vertically onto the ground, and returns its margin.
 
     Args:
         touch: (m, 3) m, contact points, at least one; the ground contains their mean.
         normal: (3,) unit normal of the ground.
         gravity: (3,) unit direction, not parallel to the ground.
         com: (3,) m; NaN makes the margin NaN.
-        projection: (3,) m, set to the projection of the CoM along gravity onto the ground.
+        projection: (3,) m, set to the vertical projection of the CoM onto the ground.
 
     Returns:
         The signed margin of the projection in the support polygon, m, positive inside.
@@ -342,7 +342,7 @@ def fall(
 
 @njit
 def drop(p: Array, origin: Array, normal: Array, gravity: Array, out: Array) -> None:
-    """Sets out to the offset from the origin of p projected along gravity onto the plane.
+    """Sets out to the offset from the origin of p projected vertically onto the plane.
 
     Args:
         p: (3,) m, a point.

@@ -292,15 +292,18 @@ class PostureStore:
             raise StoreError(f"{self.path} has the format of an earlier version: {fix}")
         self._database = database = _connect(self.path)
         database.execute("PRAGMA locking_mode = EXCLUSIVE")
+        tables = "SELECT COUNT(*) FROM sqlite_schema"
+        is_new = not database.execute(tables).fetchone()[0]
+        if not is_new:  # before WAL mode, which changes the file of another program
+            self._contents = self._read(database, self.path)
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = FULL")
-        if not database.execute("SELECT COUNT(*) FROM sqlite_schema").fetchone()[0]:
+        if is_new:
             rows = [(0, json.dumps(self._robot)), *self._contents.records()]
             with database:
                 database.execute("BEGIN")
                 database.execute(_SCHEMA)
                 database.executemany(_INSERT, rows)
-        self._contents = self._read(database, self.path)
 
     def _read_file(self, path: Path) -> _Contents:
         """Reads another file; see load()."""
