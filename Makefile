@@ -28,9 +28,7 @@ CONFIG_OPTION = $(if $(CONFIG),--config "$(CONFIG)")
 CHOSEN = $(or $(ROBOT),$(DEFAULT))
 # Tests that run side by side; some wait more than they compute.
 JOBS ?= 4
-# With bytecode, also where the environment forbids it: each process starts in half of the time.
-PYTEST = env PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX="$(CURDIR)/build/pycache" \
-  python -m pytest -n $(JOBS) --dist loadfile
+PYTEST = python -m pytest -n $(JOBS) --dist loadfile
 
 .PHONY: help setup setup-dev setup-robot demo demo-trot demo-identify demo-identify-walk demo-loop demo-diagnose demo-walk view test test-all test-exhaustive test-fast test-commands lint bench evidence clean
 .DEFAULT_GOAL := help

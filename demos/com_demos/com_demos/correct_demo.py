@@ -267,12 +267,12 @@ PARTS = (
     "2 of 3: measure in a few postures",
     "3 of 3: balance by the corrected URDF",
 )
-POSTURES = 4
+POSTURES = 3
 MASS_STD = 0.3
 """Of a body's mass, relative: of a robot that may carry what its URDF does not have."""
 
-PUBLISH_HZ = 250.0
-"""Of simulated sensors: enough for the control, and half of the work of the default."""
+PUBLISH_HZ = 100.0
+"""Of simulated sensors: enough for the control, and a fifth of the work of the default."""
 
 IMPROVEMENT = 4.0
 """Error before over error after, that the correction should reach at least."""
@@ -361,7 +361,7 @@ def _measure(
     write_file(sensors, yaml.safe_dump({"sensors": asdict(SensorPriors.calibrated())}))
     # The true CoM is elsewhere than the proposed postures have it: they keep away from the edges.
     settings = {
-        "plan": {"margin": 0.75 * load.reach, "most_tilt": 0.2, "candidates": 40},
+        "plan": {"margin": 0.75 * load.reach, "most_tilt": 0.2, "candidates": 20},
         "prior": {"mass_std_fraction": MASS_STD},
     }
     write_file(parameters, json.dumps({"/**": {"ros__parameters": settings}}))
@@ -379,6 +379,7 @@ def _measure(
         tour_count=POSTURES,
         tour_batch=POSTURES,
         tour_speed=1.0,
+        publish_rate_hz=PUBLISH_HZ,
         sesc="false",
         state_publisher="false",
         **demonstration.lockstep_arguments(2 * options.speed, *nodes),
