@@ -59,6 +59,8 @@ def pytest_configure(config):
     )
     rest = "exhaustive: variants of other tests, more robots, long runs; left out of make test"
     config.addinivalue_line("markers", rest)
+    alone = "alone: runs after all others, one at a time; a browser, whose window is served first"
+    config.addinivalue_line("markers", alone)
     config.option.loadscopereorder = False  # of pytest -n: not by the number of tests
 
 

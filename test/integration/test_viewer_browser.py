@@ -27,6 +27,7 @@ from com_viewer.panel import JOINTS, PLOTS
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.alone,
     pytest.mark.timeout(600),
     pytest.mark.skipif(
         not find_browser(), reason="no Chromium: apt-get install chromium"

@@ -18,7 +18,7 @@ def test_hoap2_falls_is_measured_and_stands(run, tmp_path):
     assert figures["found_kg"] == pytest.approx(figures["load_kg"], abs=0.05)
     assert figures["believed_error_mm"] > 10.0
     assert figures["corrected_error_mm"] < 1.0
-    assert figures["truths_matched"] > 1000
+    assert figures["truths_matched"] > 800  # 8.5 s at 100 Hz
     believed, _ = load_robot("hoap2")
     (urdf,) = (
         path
