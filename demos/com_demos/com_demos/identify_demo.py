@@ -213,7 +213,7 @@ def _bodies(axes: Axes, comparison: Comparison, stds: Array, prior: float) -> No
 LONGEST = 3600.0  # s
 
 PUBLISH_HZ = 100.0
-"""Of simulated sensors: enough for a robot that stands still, and half of the work of the default."""
+"""Of simulated sensors: enough for a robot that stands still, at half of the default's work."""
 
 PRIOR = 0.01  # m; that of the launch file's parameters
 MUST_SHRINK = 0.5  # error after over error before

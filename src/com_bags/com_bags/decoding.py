@@ -210,10 +210,7 @@ def foreign_store(connection: Connection) -> Typestore | None:
         return None
     known = get_typestore(Stores.LATEST).fielddefs
     try:
-        text = connection.msgdef.data
-        if len(text) > _MAX_DEFINITION or _LARGE_ARRAY.search(text):
-            raise ValueError("it is too long, or has an array of a million entries")
-        types = _types(connection)
+        types = message_types(connection)
         same = all(types[name] == known[name] for name in types if name in known)
         if same and connection.msgtype in known:
             return None
@@ -234,8 +231,18 @@ def foreign_store(connection: Connection) -> Typestore | None:
     return store
 
 
-def _types(connection: Connection) -> dict:
+def message_types(connection: Connection) -> dict:
+    """Definitions of a topic's type and of all that it contains, by name, from the bag.
+
+    Args:
+        connection: Of the topic.
+
+    Raises:
+        Exception: Of many types, where they cannot be read.
+    """
     text = connection.msgdef.data
+    if len(text) > _MAX_DEFINITION or _LARGE_ARRAY.search(text):
+        raise ValueError("it is too long, or has an array of a million entries")
     if connection.msgdef.format == MessageDefinitionFormat.MSG:
         return get_types_from_msg(text, connection.msgtype)
     if not text.startswith(f"{_IDL}IDL: "):

@@ -34,7 +34,7 @@ class StorageError(ValueError):
 
 
 class DefinitionError(BagError):
-    """The bag's definition of a message type cannot be used."""
+    """A message type's definition cannot be used, or messages do not have the fields of theirs."""
 
     def __init__(self, problem: str, type_name: str) -> None:
         super().__init__(problem, f"type {quote(type_name)}")

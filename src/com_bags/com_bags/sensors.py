@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from com_bags.bag import Bag, Block, Topic
-from com_bags.decoding import IMU, JOINT_STATE, POINT, WRENCH
+from com_bags.decoding import FIELDS, IMU, JOINT_STATE, POINT, WRENCH
 from com_bags.exceptions import TopicError
 from com_bags.streams import (
     INTERLEAVED,
@@ -270,15 +270,24 @@ class SensorReader:
         received: bool = False,
     ) -> None:
         self._bag, self._feet, self._imu_link = bag, feet, imu_link
+        names = model.joint_names
         self._joint_topic = TopicReader(
-            bag, topics.joint_states, JOINT_STATE, _JUMP_RAD, received
+            bag, topics.joint_states, JOINT_STATE, _JUMP_RAD, received, names
         )
         self._joints = JointReader(model, topics.joint_states)
         self._wrenches = [
             TopicReader(bag, t, WRENCH, _JUMP_N, received) for t in topics.wrenches
         ]
         self._imu = (
-            TopicReader(bag, topics.imu, IMU, _JUMP_UP, received)
+            TopicReader(
+                bag,
+                topics.imu,
+                IMU,
+                _JUMP_UP,
+                received,
+                names,
+                _links_of_body(model, imu_link),
+            )
             if topics.imu
             else None
         )
@@ -314,7 +323,7 @@ class SensorReader:
         Raises TopicError: at the end when a joint was never named or no message of a topic could be
         decoded; at once, when several nodes publish one topic in turn.
         """
-        topics = {reader.topic: reader.type_name for reader in self._readers}
+        topics = {reader.topic: reader.message_type for reader in self._readers}
         for raw in self._bag.blocks(topics, span_ns):
             joints = self._joint_topic.read(raw[self._joint_topic.topic])
             times, Q, effort = self._joints.read(joints)
@@ -375,9 +384,10 @@ class SensorReader:
                     f"{topic.name}: {topic.publishers} publishers; their readings may be mixed"
                 )
             if topic.name in self.messages and not topic.defined:
+                known = "that of all ROS 2 distributions"
+                known = known if topic.type_name in FIELDS else "the one known here"
                 texts.append(
-                    f"{topic.name}: the bag has no definition of {topic.type_name}; that of all "
-                    "ROS 2 distributions is used"
+                    f"{topic.name}: the bag has no definition of {topic.type_name}; {known} is used"
                 )
         texts += joints.warnings(joints)
         for reader, foot in zip(self._wrenches, self._feet, strict=True):
@@ -389,7 +399,7 @@ class SensorReader:
                     f"{self._imu.topic}: {self.without_orientation} messages without "
                     "orientation; the direction of gravity is taken from their acceleration"
                 )
-        return texts + self._joints.warnings()
+        return list(dict.fromkeys([*texts, *self._joints.warnings()]))
 
     def _check_publishers(self) -> None:
         """Refuses, by a TopicError, topics that several nodes published beyond doubt."""
@@ -430,6 +440,15 @@ class WalkLog:
     angular_velocity: Array
     specific_force: Array
     up: Array | None = None
+
+
+def _links_of_body(model: RobotModel, link: str | None) -> list[str]:
+    """Links that are fixed to a link, with it."""
+    if link is None:
+        return []
+    bodies = model.bodies.body_of_link
+    own = bodies[model.link_index(link)]
+    return [name for name in model.link_names if bodies[model.link_index(name)] == own]
 
 
 def read_walk(reader: SensorReader) -> WalkLog:

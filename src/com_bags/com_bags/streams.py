@@ -10,6 +10,7 @@ import numpy as np
 from com_bags.bag import Bag, Block
 from com_bags.decoding import Batch, Decoder, foreign_store
 from com_bags.exceptions import TopicError
+from com_bags.robot_states import STATE_TYPES, StateDecoder
 from com_model import RobotModel
 from com_model.arrays import Array, Flags, Indices
 from com_model.dynamics.kinematics import link_pose_batch
@@ -142,7 +143,17 @@ class PublisherCheck:
 class TopicReader:
     """Decodes the blocks of one topic, of a type of decoding.FIELDS; as SensorReader.
 
+    Args:
+        bag: The recording.
+        topic: Name of the topic.
+        type_name: Type that its messages have, or stand for.
+        jump: See PublisherCheck.
+        received: Whether times are those of recording.
+        joint_names: Joints of the URDF, which tell a robot's state messages apart.
+        imu_links: Links on the body with the IMU, by the configuration.
+
     Attributes:
+        message_type: Type of the messages in the bag.
         count: Messages that could be decoded.
         unstamped: Messages without a stamp, for which the time of recording is used.
         delay_ns: Time of recording - stamp, of the first message; None before it.
@@ -155,14 +166,23 @@ class TopicReader:
         type_name: str,
         jump: float = np.inf,
         received: bool = False,
+        joint_names: Sequence[str] = (),
+        imu_links: Sequence[str] = (),
     ) -> None:
-        own = [c for c in bag.connections if (c.topic, c.msgtype) == (topic, type_name)]
-        self.topic, self.type_name = topic, type_name
+        types = (type_name, *STATE_TYPES)
+        own = [c for c in bag.connections if c.topic == topic and c.msgtype in types]
+        own.sort(key=lambda each: types.index(each.msgtype))
+        self.topic = topic
+        self.message_type = own[0].msgtype if own else type_name
         self.publishers = PublisherCheck(jump)
         self.count = self.unstamped = 0
         self.delay_ns: int | None = None
         self._received = received
-        self._decoder = Decoder(type_name, foreign_store(own[0]) if own else None)
+        self._decoder: Decoder | StateDecoder
+        if self.message_type == type_name:
+            self._decoder = Decoder(type_name, foreign_store(own[0]) if own else None)
+        else:
+            self._decoder = StateDecoder(own[0], type_name, joint_names, imu_links)
 
     @property
     def errors(self) -> str:

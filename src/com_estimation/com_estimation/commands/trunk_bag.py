@@ -141,7 +141,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     parser = command_parser("trunk_bag", __doc__, __file__)
     parser.add_argument(
-        "bag", help="a rosbag2 recording with joint_states (effort) and imu"
+        "bag",
+        help="a rosbag2 recording with joint_states (effort) and imu, or a Unitree robot's "
+        "/lowstate",
     )
     add_robot(parser)
     parser.add_argument("--output", type=Path, help="folder for page and URDF")

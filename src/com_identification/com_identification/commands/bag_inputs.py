@@ -189,7 +189,8 @@ def _read_bag(
     received = arguments.time == "received"
     if arguments.marks is not None:
         marks = read_marks(
-            Path(arguments.marks), _first_stamp(bag, topics.joint_states, received)
+            Path(arguments.marks),
+            _first_stamp(bag, topics.joint_states, received, robot.model.joint_names),
         )
     elif topics.markers is not None:
         marks = marks_of_topic(bag, topics.joint_states, topics.markers, received)
@@ -292,9 +293,11 @@ def topic_lines(
     ]
 
 
-def _first_stamp(bag: Bag, topic: str, received: bool) -> int:
+def _first_stamp(
+    bag: Bag, topic: str, received: bool, joint_names: Sequence[str]
+) -> int:
     """Time of the first joint state."""
-    reader = TopicReader(bag, topic, JOINT_STATE, received=received)
+    reader = TopicReader(bag, topic, JOINT_STATE, np.inf, received, joint_names)
     with closing(bag.messages([topic])) as messages:
         for _, time, payload in messages:
             block = reader.read(Block([payload], [time]))

@@ -10,9 +10,11 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from html_page import assert_report
+from lowstate import message, write_humble
 from walk_recording import COULOMB, Recorded, standing_wrenches
 
 from com_bags import WalkLog
+from com_bags.robot_states import STATE_ROBOTS
 from com_demos.bag_writer import BagWriter
 from com_identification.commands import bag_inputs
 from com_identification.commands.identify import main
@@ -25,6 +27,7 @@ from com_simulation.physics.sensors import PRESETS
 pytestmark = pytest.mark.slow
 
 UPRIGHT = np.array([0.0, 0.0, 0.0, 1.0])
+GO = "unitree_go/msg/LowState"
 NO_FEET = np.zeros((10000, 0, 6))
 
 
@@ -96,6 +99,35 @@ def test_bags_become_a_corrected_urdf_and_a_record(
     page = assert_report((tmp_path / "out" / "report.html").read_text())
     assert f" kg, {recorded.believed.mass:.2f} kg in the URDF" in page.paragraphs[0]
     _check_record(tmp_path / "robots.db", recorded)
+
+
+def test_state_messages_of_a_go2_give_the_same_as_standard_ones(
+    recorded: Recorded, tmp_path: Path, config: str
+) -> None:
+    log, model = recorded.log, recorded.believed
+    go2 = next(robot for robot in STATE_ROBOTS if robot.name == "Go2")
+    columns = [model.joint_names.index(name) for name in go2.joints]
+    states = []
+    for k in range(len(log.time)):
+        motors = {
+            slot: (float(log.position[k, j]), 0.0, float(log.effort[k, j]))
+            for slot, j in enumerate(columns)
+        }
+        up = UPRIGHT if log.up is None else _turn(log.up[k])
+        gyro, force = log.angular_velocity[k], log.specific_force[k]
+        data = message(GO, 1000 + 5 * k, motors, up[[3, 0, 1, 2]], gyro, force)
+        states.append((1_700_000_000_000_000_000 + 5_000_000 * k, data))
+    write_humble(tmp_path / "state", "/lowstate", GO, states)
+    _write(recorded, tmp_path / "standard", log.effort, log, NO_FEET)
+    found = {}
+    for name in ("state", "standard"):
+        arguments = [str(tmp_path / name), "--robot", "go2", "--config", config]
+        arguments += ["--mass", str(recorded.true.mass)]
+        assert main([*arguments, "--output", str(tmp_path / f"{name}_out")]) == 0
+        model = RobotModel.from_file(tmp_path / f"{name}_out" / "corrected.urdf")
+        found[name] = model.bodies.first_moment[0] / model.bodies.mass[0]
+    # 32 bits in place of 64
+    np.testing.assert_allclose(found["state"], found["standard"], atol=1e-5)
 
 
 def _check_record(path: Path, recorded: Recorded) -> None:
