@@ -20,11 +20,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from com_estimation.trunk.contact_detection import ContactState
 from com_estimation.trunk.ground_reaction import ReactionSource
 from com_estimation.trunk.interface import Sample, TrunkEstimate, unknown_estimate
 from com_estimation.trunk.motion import Motion, MotionFilter
 from com_model import RobotConfig, RobotModel, quadruped_legs
+from com_model.contact import ContactState
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.inverse_dynamics import Dynamics
 from com_model.geometry.rotations import skew

@@ -4,7 +4,7 @@
 has
    waited for MAX_WAIT_S, all but the newest are skipped and counted, until the work on as many
    as
-   arrived in CALM_S would have taken less than CALM_LOAD of that time. A pause that the node
+   arrived in CALM_S would have taken less than CALM_FRACTION of that time. A pause that the node
    makes up
    for within BEHIND_S costs no message.
 2. A stamp that jumps holds the message back (StampGate).
@@ -182,7 +182,7 @@ class RateLimit:
 
 MAX_WAIT_S = 0.05
 BEHIND_S = 0.5
-CALM_S, CALM_LOAD = 1.0, 0.5
+CALM_S, CALM_FRACTION = 1.0, 0.5
 PERIOD_S = 0.0005  # of the timer that delivers the newest
 
 _MAX_WAIT_NS, _BEHIND_NS = int(MAX_WAIT_S * NS_PER_S), int(BEHIND_S * NS_PER_S)
@@ -320,7 +320,7 @@ class Backlog:
             self._used, self._seen = self._used + 1, self._seen + 1
         if now_ns - self._since_ns > _CALM_NS:
             all_ns = self._busy_ns * self._seen / max(self._used, 1)
-            if all_ns < CALM_LOAD * (now_ns - self._since_ns):
+            if all_ns < CALM_FRACTION * (now_ns - self._since_ns):
                 if self._timer is not None:
                     self._timer.cancel()
                 self._newest_only, self._behind_ns, self.problem = False, 0, ""

@@ -38,7 +38,9 @@ from com_model.dynamics.link_frames import LinkFrames
 
 # of the root; of the CoM's planned height
 UPRIGHT, FALLEN_HEIGHT = cos(radians(30.0)), 0.7
-LEAST_LOAD, MOST_LOAD, LOAD_TIME = 0.5, 1.6, 0.1  # of the weight on both feet, for s
+# of the weight, sum of both feet's forces while a plan has them both on the ground, and s: beyond
+# for longer, the sensors are implausible or the robot is held
+PLAUSIBLE, IMPLAUSIBLE_TIME = (0.5, 1.6), 0.1
 FAILURES = 5  # points in a row that inverse kinematics do not find
 # Out of reach, the CoM is commanded to the nearest height that is found, by this fraction of it
 # from the one before, and by no more than MOST_OFF from the plan's; s, in which it goes back.
@@ -379,12 +381,12 @@ class Stabiliser:
         self.memory.lean[:] *= 0.9
 
     def _is_implausible(self, wrenches: Array, dt: float) -> bool:
-        """Whether both feet are in stance and have not carried the robot for LOAD_TIME."""
+        """Whether both feet are in stance and have not carried the robot for IMPLAUSIBLE_TIME."""
         load = float(wrenches[:, 2].sum()) / (self.biped.model.mass * GRAVITY)
         stands = not self.table.moves[0] < self.phase < self.table.moves[1]
-        wrong = stands and not LEAST_LOAD < load < MOST_LOAD
+        wrong = stands and not PLAUSIBLE[0] < load < PLAUSIBLE[1]
         self._implausible = self._implausible + dt if wrong else 0.0
-        return self._implausible > LOAD_TIME
+        return self._implausible > IMPLAUSIBLE_TIME
 
     def _attitude_by_sole(self, soles: Array) -> Array:
         """Orientation (3, 3) of the root link if the foot in stance is where it is commanded."""

@@ -42,7 +42,8 @@ PASSES = 6
 # m, distance of the robot's ZMP to the planned one that counts as met
 ZMP_TOLERANCE = 1e-4
 _LEVERS = 0.5, 3.0  # least and greatest k
-_MIN_LOAD = 0.05  # fraction of the weight below which there is no ZMP
+# fraction of the weight that the ground must give in a plan: the ZMP divides by that force
+_LEAST_GROUND_FORCE = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +111,7 @@ def multi_body_zmp(
     F, N = wrench[:, :3], wrench[:, 3:]
     weight = dynamics.model.mass * GRAVITY
     least = int(np.argmin(F[:, 2]))
-    if not F[least, 2] > _MIN_LOAD * weight:
+    if not F[least, 2] > _LEAST_GROUND_FORCE * weight:
         raise PlanError(
             f"at {least * path.dt:.3f} s the ground would carry {F[least, 2]:.1f} N of a robot of "
             f"{weight:.1f} N: there is no ZMP; let the CoM rise and fall more slowly"

@@ -24,18 +24,21 @@ from com_estimation.humanoid.windows import SUPPORT, make_window
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
 from com_model.compiled import entry_point
+from com_model.contact import SUPPORT_LOAD
 from com_model.sesc import Sesc
 from com_model.urdf.editing import Inertial, correct_body, edit_inertials
 
 RATE = 200.0  # Hz, to which faster samples are averaged
-UNLOADED, OVERLOADED = 0.3, 2.5  # of the weight, on all feet
-LOAD_TIME = 0.1  # s, for which a wrong load must last
+# of the weight, on all feet: more is a wrong unit or gain of the sensors, no contact
+MOST_PLAUSIBLE = 2.5
+IMPLAUSIBLE_TIME = 0.1  # s, for which an impossible sum of the forces must last
 TIPPED = np.radians(2.0)  # of the loaded sole in a fall: models no longer hold
 UPRIGHT = 0.7  # cosine of the tilt of a loaded sole, by the IMU
 RECOVERY = 2.0  # s, after a fall warning or a fault, before windows count again
 # Positions that all stay the same to the last bit while the feet's wrenches change are stale.
 STALE_TIME, STALE_MEMORY = 0.1, 1.0  # s
-STALE_COP, STALE_LOAD = 0.005, 0.05  # m, and of the weight, on any foot
+# m, and of the weight, by which a foot's reading must change to show that the robot moves
+STALE_COP, STALE_FORCE = 0.005, 0.05
 STALE = (
     "joint positions stay the same while the wrenches change: check the joints' driver"
 )
@@ -289,7 +292,7 @@ class HumanoidEstimator:
             self._held, self._stale = (time, q.copy(), wrenches), False
         elif not self._stale:
             weight, change = self.layout.weight, np.abs(wrenches - then)
-            moved = change[:, 2].max() > STALE_LOAD * weight
+            moved = change[:, 2].max() > STALE_FORCE * weight
             moved |= change[:, 3:5].max() > STALE_COP * weight
             self._stale = bool(moved) and time - since > STALE_TIME
             if not moved and time - since > STALE_MEMORY:
@@ -304,16 +307,16 @@ class HumanoidEstimator:
             self.layout.flat
             and memory.R_sole[int(np.argmax(memory.load)), 2, 2] < UPRIGHT
         )
-        wrong = not UNLOADED * weight < load < OVERLOADED * weight or tilted
+        wrong = not SUPPORT_LOAD * weight < load < MOST_PLAUSIBLE * weight or tilted
         self._wrong_load = self._wrong_load + self._period if wrong else 0.0
-        if self._wrong_load <= LOAD_TIME:
+        if self._wrong_load <= IMPLAUSIBLE_TIME:
             return
         if tilted:
             reason = "the sole that carries the robot is far from horizontal by the imu: the robot "
             reason += "has fallen, or the imu's link or orientation is wrong"
-        elif load < -UNLOADED * weight:
+        elif load < -SUPPORT_LOAD * weight:
             reason = "the feet are pulled down: check the signs of the wrenches (wrench.sign)"
-        elif load < UNLOADED * weight:
+        elif load < SUPPORT_LOAD * weight:
             reason = "the feet do not carry the robot: it is lifted or jumps, or a sensor is dead"
         else:
             reason = (

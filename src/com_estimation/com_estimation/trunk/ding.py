@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from com_estimation.trunk.contact_detection import CONTACT_LOAD
 from com_estimation.trunk.ground_reaction import ForceMeter
 from com_estimation.trunk.interface import Sample, TrunkEstimate, unknown_estimate
 from com_estimation.trunk.motion import Motion, cross
 from com_model import RobotConfig, RobotModel, quadruped_legs
 from com_model.arrays import Array, Flags
 from com_model.bodies import steiner
+from com_model.contact import CONTACT_LOAD
 from com_model.dynamics import GRAVITY
 from com_model.legs import DIAGONALS as DIAGONALS_BY_NAME
 from com_model.parameters import NOT_NEGATIVE, parameter

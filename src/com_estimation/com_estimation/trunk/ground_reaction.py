@@ -16,11 +16,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from com_estimation.trunk.contact_detection import CONTACT_LOAD, ContactState
 from com_estimation.trunk.interface import Sample
 from com_estimation.trunk.motion import Motion, MotionFilter, cross
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array, Flags
+from com_model.contact import CONTACT_LOAD, ContactState
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.inverse_dynamics import Dynamics
 from com_model.dynamics.link_frames import LinkFrames

@@ -12,7 +12,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from com_estimation.trunk.contact_detection import GaitCheck
+from com_estimation.trunk.gait_check import GaitCheck
 from com_estimation.trunk.interface import Sample, TrunkEstimate
 from com_estimation.trunk.sensor_checks import (
     EncoderCheck,

@@ -351,8 +351,8 @@ STUCK_TIME = 0.1  # s of the same reading
 DROPOUT, MISSED = 0.005, 2  # s and samples without a reading that are not reported
 ACCELERATION_TIME = 1.0  # s, memory of the accelerometer's mean
 SETTLED = 0.08  # s, after which that mean may be called wrong
-# of gravity, and s that readings may be smaller: all feet in the air
-SMALL, FLIGHT = 0.25, 0.12
+# of gravity, and s that readings may be smaller: the robot falls freely in a jump
+SMALL, FREE_FALL = 0.25, 0.12
 LARGE, IMPACT = 5.0, 0.01  # of gravity, and s that readings may be larger: impacts
 PLAUSIBLE = (0.7, 1.4)  # of gravity, for that mean
 
@@ -438,7 +438,7 @@ class ImuCheck:
         self._mean = size if math.isnan(self._mean) else self._mean
         self._small = self._small + dt if size < SMALL * GRAVITY else 0.0
         self._large = self._large + dt if size > LARGE * GRAVITY else 0.0
-        if self._small > FLIGHT or self._large > IMPACT:
+        if self._small > FREE_FALL or self._large > IMPACT:
             return Trust.TURNING, _degrade(_UNITS.format(f"{size:.2f} m/s^2"))
         self._span = min(self._span + dt, ACCELERATION_TIME)
         self._mean += dt / max(self._span, dt, 1e-9) * (size - self._mean)

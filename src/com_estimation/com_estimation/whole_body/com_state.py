@@ -136,10 +136,10 @@ def unknown_state(reason: str, mass: float = float("nan")) -> ComState:
 
 # What observe() returns: the ground, or why there is none.
 UNKNOWN, ROOT, FEET = map(int, Ground)
-LIFTED, TILTED, NOT_FINITE = 3, 4, 5
+NO_CONTACT, TILTED, NOT_FINITE = 3, 4, 5
 GROUNDS = (*Ground, Ground.UNKNOWN, Ground.UNKNOWN)  # by what observe returns
 PROBLEMS = {
-    LIFTED: "no foot is in contact: there is no ground to project onto",
+    NO_CONTACT: "no foot is in contact: there is no ground to project onto",
     TILTED: "gravity does not point into the ground under the feet: check how the imu is "
     "mounted (imu_link) and its orientation",
 }
@@ -369,7 +369,7 @@ def observe(
         results: set; NaN where unknown.
 
     Returns:
-        The ground, UNKNOWN, ROOT or FEET, or why there is none: LIFTED, TILTED, NOT_FINITE.
+        The ground, UNKNOWN, ROOT or FEET, or why there is none: NO_CONTACT, TILTED, NOT_FINITE.
     """
     chain, frames, feet = body
     vectors, contact, count = results.vectors, results.contact, feet.sole.size
@@ -400,7 +400,7 @@ def observe(
     stance = Stance(contact, results.points, normal)
     touching = stand(R, p, -down, given.forces, feet, thresholds, stance)
     if touching == 0:
-        return LIFTED
+        return NO_CONTACT
     if not known:
         return UNKNOWN
     if given.level:

@@ -21,6 +21,7 @@ from com_identification.regression.stances import FlatStance
 from com_identification.regression.statics import Statics
 from com_model import Foot, RobotConfig, RobotModel
 from com_model.arrays import Array, Flags
+from com_model.contact import LIGHT_LOAD
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.kinematics import link_pose
 from com_model.geometry.rotations import angle_between
@@ -135,7 +136,6 @@ def _axis_rotations() -> list[Array]:
 
 _SURE = 6.0  # standard deviations
 _IN_AIR = 0.02  # of the weight
-_LIGHT = 0.15  # of the weight, up to which a reading may be bias alone
 _LEAN = 0.1  # rad, of all force against gravity
 _SLIDE = 0.6  # rad, of one foot's force against gravity: friction 0.7
 _EDGE = 0.01  # m, of the centre of pressure beyond a sole
@@ -391,7 +391,7 @@ def _offsets(
     """Issues of feet with little load and impossible readings, where nothing else is wrong."""
     found = []
     for i in {each.foot for each in read}:
-        if i is None or not np.linalg.norm(wrenches[i, :3]) < _LIGHT * rules.weight:
+        if i is None or not np.linalg.norm(wrenches[i, :3]) < LIGHT_LOAD * rules.weight:
             return ()
         name, values = (
             rules.feet[i].frame,

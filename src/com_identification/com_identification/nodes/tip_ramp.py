@@ -51,6 +51,7 @@ from com_identification.tip_over.quasi_static import (
 )
 from com_model import RobotModel, Sesc, link_pose
 from com_model.arrays import Array
+from com_model.contact import SUPPORT_LOAD
 from com_model.dynamics import GRAVITY
 from com_model.joint_path import JointPath
 from com_model.text import listing
@@ -63,7 +64,6 @@ from com_ros.parameters import parameter
 BAND = 0.015  # m, distance from the edge within which readings determine the angle
 LEAST = 5  # readings within BAND
 APPROACH = 0.15  # rad/s, onto the feet that are in contact in the test
-LOADED = 0.3  # of the weight: with less, the robot has fallen
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class TipRamp(GuidedMotion[Parameters]):
             make_case(model, self._config.feet, test) for test in self._protocol.tests
         ]
         self._cases = [(case, self._maps(model, case)) for case in cases]
-        self._sesc, self._least_load = Sesc(model), LOADED * model.mass * GRAVITY
+        self._sesc, self._least_load = Sesc(model), SUPPORT_LOAD * model.mass * GRAVITY
 
     def _maps(self, model: RobotModel, case: TipCase) -> Array:
         """(f, 6, 6) from each sensor's ground wrench to the first standing sole; 0 for others."""

@@ -12,6 +12,7 @@ from com_identification.regression.statics import Poses, Statics
 from com_identification.settings import SensorPriors
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, Flags, FrozenArrays, as_array, freeze
+from com_model.contact import CONTACT_LOAD, SUPPORT_LOAD
 from com_model.geometry.rotations import skew
 from com_model.robot_config import wrench_signs
 
@@ -258,8 +259,6 @@ class SensorPrediction:
         )
 
 
-_LOADED = 0.1  # of the forces' sum: a foot with more is in contact
-_HANGING = 0.3  # of the weight: with less, no foot carries the robot
 _CLEAR = 0.25  # of half a sole: a foot that is higher is in the air
 # prior standard deviations: soles tilted by more against the IMU are not on the floor
 _SLOPES = 5.0
@@ -301,7 +300,7 @@ class FootContacts:
         if not len(wrenches):
             return np.zeros(len(self._feet), dtype=np.bool_)
         force = np.linalg.norm(np.nan_to_num(wrenches[:, :3]), axis=1)
-        return np.asarray(force > _LOADED * max(float(force.sum()), 1e-9))
+        return np.asarray(force > CONTACT_LOAD * max(float(force.sum()), 1e-9))
 
     def flat(self, posture: Posture) -> Flags:
         """Returns which feet are in contact with a flat sole, (f,).
@@ -342,7 +341,7 @@ class FootContacts:
             posture: readings.
         """
         force = np.nan_to_num(posture.wrenches)[:, :3].sum(axis=0)
-        return bool(np.linalg.norm(force) > _HANGING * self._weight)
+        return bool(np.linalg.norm(force) > SUPPORT_LOAD * self._weight)
 
     def in_air(self, posture: Posture) -> Flags:
         """Returns which feet are certainly in the air, (f,).

@@ -12,7 +12,7 @@ from com_identification.walking.kernels import Motion
 from com_model import RobotModel
 from com_model.arrays import Array, Flags
 
-LOAD_CUTOFF = 25.0  # Hz, of the feet's loads for the detection of contacts
+FORCE_CUTOFF = 25.0  # Hz, of the low-pass filter of the feet's forces
 _CUTOFF, _SIGN_CUTOFF = 80.0, 60.0  # Hz
 # Hz, of the specific force that shows the vertical where nothing else does
 _UP_CUTOFF = 0.5

@@ -19,6 +19,7 @@ from com_identification.walking.window_kernels import Noise
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array, Flags
 from com_model.bodies import Indices
+from com_model.contact import SUPPORT_LOAD
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.kinematics import body_poses
 from com_model.geometry.rotations import angle_between
@@ -26,8 +27,9 @@ from com_model.text import listing, quote
 
 _WALKED = 0.4  # fraction of the time
 LEAST_TIME = 25.0  # s, in all: the covariance needs several blocks of 5 s
-_LOAD = (0.55, 1.8)  # carried by the feet, over the weight by the URDF
-_LIFTED, _LIFTED_TIME = 0.35, 0.8  # of the weight; s
+# mean force by the efforts over the weight by the URDF: beyond, efforts have another unit
+_PLAUSIBLE = (0.55, 1.8)
+_HANGING_TIME = 0.8  # s, longer than the flight of a run
 _FALLEN = np.deg2rad(45.0)
 # s without a change of the torque; fraction of samples without one
 _STUCK, _ABSENT = 2.0, 0.1
@@ -323,10 +325,10 @@ def check_loads(
     ratio = sum(carried.sum() for carried, _ in pairs) / sum(
         weight.sum() for _, weight in pairs
     )
-    if not _LOAD[0] < ratio < _LOAD[1] and abs(ratio) > _LIFTED:
+    if not _PLAUSIBLE[0] < ratio < _PLAUSIBLE[1] and abs(ratio) > SUPPORT_LOAD:
         cause = (
             "have the opposite sign"
-            if -_LOAD[1] < ratio < -_LOAD[0]
+            if -_PLAUSIBLE[1] < ratio < -_PLAUSIBLE[0]
             else "are in another unit"
         )
         raise WalkError(
@@ -335,13 +337,13 @@ def check_loads(
             "the joint: multiply motor currents by torque constant and gear ratio"
         )
     for number, (each, pair) in enumerate(zip(data, pairs, strict=True), start=1):
-        width = round(_LIFTED_TIME / each.period)
+        width = round(_HANGING_TIME / each.period)
         carried, weight = (moving_mean(values, width) for values in pair)
-        light = carried < _LIFTED * weight
+        light = carried < SUPPORT_LOAD * weight
         if light.any():
             raise WalkError(
                 f"recording {number}: {each.period * int(np.argmax(light)):.1f} s after the start "
-                f"the feet carry less than {100.0 * _LIFTED:.0f} % of the weight for "
-                f"{_LIFTED_TIME:g} s: the robot is carried or hangs (or its efforts are currents). "
-                "Leave that part out"
+                f"the feet carry less than {100.0 * SUPPORT_LOAD:.0f} % of the weight for "
+                f"{_HANGING_TIME:g} s: the robot is carried or hangs (or its efforts are "
+                "currents). Leave that part out"
             )

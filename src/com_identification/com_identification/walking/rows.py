@@ -6,16 +6,16 @@ import numpy as np
 from scipy.ndimage import minimum_filter1d
 
 from com_identification.walking.kernels import Limbs, foot_loads
-from com_identification.walking.log import LOAD_CUTOFF, ConditionedLog, low_pass
+from com_identification.walking.log import FORCE_CUTOFF, ConditionedLog, low_pass
 from com_identification.walking.unknowns import BLOCK, DesignMatrix, FootLoads
 from com_identification.walking.window_kernels import Noise, Windows, window_rows
 from com_model.arrays import Array, Flags
+from com_model.contact import LIGHT_LOAD
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.tree_kernels import Tree
 
 _HALF_WINDOW = 0.04  # s
 _ROW_RATE = 250.0  # Hz
-_LIGHT = 0.2  # of the weight, that a foot in the air seems to carry at most
 _HIGH = 0.01  # m, over the lowest foot
 _MARGIN = 0.024  # s, to the nearest doubt about a foot in the air
 
@@ -37,8 +37,8 @@ def find_contacts(
     shape = len(data.motion.q), len(limbs.body)
     loads, heights = np.empty(shape), np.empty(shape)
     foot_loads(robot, limbs, data.motion, loads, heights)
-    loads = low_pass(loads, LOAD_CUTOFF, data.period)
-    light = loads < _LIGHT * mass * GRAVITY
+    loads = low_pass(loads, FORCE_CUTOFF, data.period)
+    light = loads < LIGHT_LOAD * mass * GRAVITY
     high = heights - heights.min(axis=1, keepdims=True) > _HIGH
     reach = 2 * round(_MARGIN / data.period) + 1
     sure = minimum_filter1d((light & high).astype(np.uint8), reach, axis=0)

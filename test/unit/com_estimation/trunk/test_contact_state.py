@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from com_estimation.trunk.contact_detection import ContactState
+from com_model.contact import ContactState
 
 WEIGHT = 1000.0  # N: enters above 100, leaves below 50
 

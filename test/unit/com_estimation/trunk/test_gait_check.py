@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from trot_samples import LEGS, MODEL, assert_sound, run, spoiled, trot
 
-from com_estimation.trunk.contact_detection import GaitCheck
+from com_estimation.trunk.gait_check import GaitCheck
 from com_estimation.trunk.input_checks import InputChecks, mass_problem, with_problems
 from com_estimation.trunk.interface import TrunkEstimate, unknown_estimate
 from com_estimation.trunk.sensor_checks import Problem, Severity, reason

@@ -4,17 +4,16 @@ from dataclasses import dataclass, field, fields
 
 import numpy as np
 
-from com_estimation.trunk.contact_detection import CONTACT_LOAD
 from com_estimation.trunk.floating_base.filter_types import STATE, STATES, Settings
 from com_model.arrays import Array
+from com_model.contact import CONTACT_LOAD, SWING_LOAD
 from com_model.dynamics import GRAVITY
 from com_model.parameters import NOT_NEGATIVE, parameter
 
-SWING_LOAD = 0.3  # of contact_load: a leg that carries less may swing
 SETTLING = 8.0  # time constants of the filters until what came before is forgotten
 OUTLIER = 2700.0  # times the gate: more than a payload of a quarter of the trunk, or an impact
-# of the leg length, of a diagonal's feet over the other's, when they are up
-LIFTED = 0.02
+# of the leg length, height of a diagonal's feet over the other's, when they are up
+CLEARANCE = 0.02
 
 
 @dataclass(frozen=True)
@@ -210,11 +209,11 @@ class FloatingBaseOptions:
             gyro_noise=self.gyro_noise,
             accelerometer_noise=self.accelerometer_noise,
             feet_noise=self.feet_noise,
-            swing_force=SWING_LOAD * self.contact_load * weight,
+            swing_force=SWING_LOAD / CONTACT_LOAD * self.contact_load * weight,
             stand_force=self.contact_load * weight,
             gate=gate,
             outlier=OUTLIER * gate,
-            lifted=LIFTED * leg_length,
+            lifted=CLEARANCE * leg_length,
         )
 
 

@@ -1,109 +1,14 @@
-"""Contact of the feet from their forces, and detection of what is not a trot."""
+"""Detection of what is not a trot: lying, hanging, lifted, standing."""
 
 import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from com_estimation.trunk.sensor_checks import Problem, Severity
-from com_model.arrays import Array, Flags
+from com_model.arrays import Flags
+from com_model.contact import update_onsets
 
-CONTACT_LOAD = 0.10  # fraction of the robot's weight above which a foot is in contact
-RELEASE = 0.5  # fraction of that, below which it is free again
-# s above, or below, the threshold before a foot is in contact, or free
-ENTER_TIME, LEAVE_TIME = 0.010, 0.010
-LONGEST_GAP = 0.100  # s between samples, beyond which both times restart
-
-
-# --- contact ----------------------------------------------------------------------------------
-class ContactState:
-    """Contact of k feet from their forces, with hysteresis.
-
-    A foot is in contact once its force has been above load * weight (N) for ENTER_TIME, and is
-    free once it has been below RELEASE * load * weight for LEAVE_TIME; between the two it stays
-    as it was. At first, and after an unknown force, its contact is unknown until one of the two
-    has happened.
-
-    Args:
-        weight: N, of the robot.
-        load: fraction of the weight from which a foot is in contact.
-        count: k, the number of feet.
-
-    Raises:
-        ValueError: the weight is not a positive number.
-    """
-
-    def __init__(
-        self, weight: float, load: float = CONTACT_LOAD, count: int = 4
-    ) -> None:
-        if not (np.isfinite(weight) and weight > 0.0):
-            raise ValueError(f"weight is {weight:g} N: expected a positive number")
-        self._enter, self._leave = load * weight, RELEASE * load * weight
-        self._count = count
-        self._above = self._below = np.full(
-            count, np.nan
-        )  # s, since when; NaN: it is not
-        self.reset()
-
-    def reset(self) -> None:
-        """Forgets all forces: no foot's contact is known."""
-        self._time = np.nan
-        self._contact = np.zeros(self._count, dtype=np.bool_)
-        self._known = np.zeros(self._count, dtype=np.bool_)
-        self._restart()
-
-    @property
-    def contact(self) -> Flags:
-        """(k,) feet in contact; False as well where that is unknown."""
-        return self._contact.copy()
-
-    @property
-    def known(self) -> Flags:
-        """(k,) feet whose contact is known."""
-        return self._known.copy()
-
-    def update(self, time: float, force: ArrayLike) -> Flags:
-        """Updates the contacts with the forces of one sample.
-
-        When time goes back, everything is forgotten; after a gap of more than LONGEST_GAP both
-        times restart.
-
-        Args:
-            time: s.
-            force: (k,) N of the ground on each foot, against gravity; NaN where unknown.
-
-        Returns:
-            (k,) feet in contact; `known` says for which feet that is known.
-        """
-        force = np.asarray(force, dtype=np.float64)
-        if time < self._time:
-            self.reset()
-        if time - self._time > LONGEST_GAP:
-            self._restart()
-        self._time = time
-        self._contact &= ~np.isnan(force)
-        self._known &= ~np.isnan(force)
-        self._above = _since(self._above, force > self._enter, time)
-        self._below = _since(self._below, force < self._leave, time)
-        stands, free = (
-            time - self._above >= ENTER_TIME,
-            time - self._below >= LEAVE_TIME,
-        )
-        self._contact = (self._contact | stands) & ~free
-        self._known |= stands | free
-        return self.contact
-
-    def _restart(self) -> None:
-        self._above = self._below = np.full(self._count, np.nan)
-
-
-def _since(start: Array, holds: Flags, now: float) -> Array:
-    """Times s since when a condition is true; NaN where it is not."""
-    return np.where(holds, np.where(np.isnan(start), now, start), np.nan)
-
-
-# --- gait -------------------------------------------------------------------------------------
 MOST_TILT = math.radians(50.0)
 PULL = -0.2  # of the weight: the feet's total load is not below this for long
 PULL_TIME = 0.03  # s
@@ -112,7 +17,7 @@ PULL_TIME = 0.03  # s
 # s of a gait: with all feet on the ground, before the robot counts as standing; with a foot in the
 # air, before it counts as lifted by hand; with all feet in the air, before the robot counts as
 # hanging; with a foot whose contact contradicts the gait's phase
-STAND, SWING, FLIGHT, MISMATCH = 1.0, 1.0, 0.3, 0.2
+STAND, SWING, HANGING, MISMATCH = 1.0, 1.0, 0.3, 0.2
 
 
 class GaitCheck:
@@ -161,15 +66,15 @@ class GaitCheck:
             A HOLD when the robot lies, hangs, has a leg held up, or its feet seem to be pulled
             down; a NOTE when it stands or a swing leg is loaded; None otherwise.
         """
-        self._landed = _since(self._landed, contact & known, time)
-        self._lifted = _since(self._lifted, ~contact & known, time)
+        self._landed = update_onsets(self._landed, contact & known, time)
+        self._lifted = update_onsets(self._lifted, ~contact & known, time)
         differs = (
             known & (contact != stance) if stance is not None else np.zeros_like(known)
         )
-        self._differs = _since(self._differs, differs, time)
+        self._differs = update_onsets(self._differs, differs, time)
         upright = not tilt > MOST_TILT
         pulled = upright and load < PULL
-        self._pulled = _since(self._pulled, np.array([pulled]), time)
+        self._pulled = update_onsets(self._pulled, np.array([pulled]), time)
         if not upright:
             text = f"the robot lies ({math.degrees(tilt):.0f} degrees of tilt): put it on its feet"
             self.problem = Problem(Severity.HOLD, text)
@@ -182,7 +87,7 @@ class GaitCheck:
 
     def _hanging(self, time: float) -> Problem | None:
         air = time - self._lifted
-        if not (air > FLIGHT).all():
+        if not (air > HANGING).all():
             return None
         text = f"no foot carries the robot for {air.min():.1f} s: put it on its feet"
         return Problem(Severity.HOLD, text)
