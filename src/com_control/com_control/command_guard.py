@@ -67,6 +67,8 @@ class CommandGuard:
         upper: (n,) rad or m; inf for none.
         speed: (n,) rad/s or m/s; inf for none.
         options: limits; the defaults by default.
+        types: n joint types, such as "revolute" or "prismatic", for the units in texts; None:
+            texts say "rad or m".
 
     Attributes:
         options: as given; may be replaced.
@@ -84,9 +86,13 @@ class CommandGuard:
         upper: Array,
         speed: Array,
         options: GuardOptions | None = None,
+        types: Sequence[str] | None = None,
     ) -> None:
         self.options = options or GuardOptions()
         self._names = tuple(names)
+        self._units = ["rad or m"] * len(self._names)
+        if types is not None:
+            self._units = ["m" if kind == "prismatic" else "rad" for kind in types]
         self._lower, self._upper, self._speed = lower, upper, speed
         self._all = np.ones(len(self._names), dtype=bool)
         self._least = np.where(np.isfinite(lower), lower, -NO_LIMIT)
@@ -111,6 +117,7 @@ class CommandGuard:
             model.upper,
             model.velocity_limits,
             options=options,
+            types=model.joint_types,
         )
 
     @property
@@ -229,8 +236,8 @@ class CommandGuard:
         if late.any():
             i = int(np.argmax(np.where(late, error, 0.0)))
             return (
-                f"{self._names[i]} is {error[i]:.2f} rad from its target, following_error is "
-                f"{most:.2f}: is it blocked, or is the drive off?"
+                f"{self._names[i]} is {error[i]:.2f} {self._units[i]} from its target, "
+                f"following_error is {most:.2f}: is it blocked, or is the drive off?"
             )
         return self._frozen(time, expected)
 

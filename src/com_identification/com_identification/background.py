@@ -325,7 +325,7 @@ def analyse_walk(
         walker: reads the bags.
         files: parts of a recording.
         information: (P, P) of the parts before; None: there are none.
-        progress: not called.
+        progress: called before each part with the fraction done, 0 to 1, and the step in words.
 
     Returns:
         The information (P, P), the advice of the newest usable part, the duration of the usable
@@ -334,7 +334,8 @@ def analyse_walk(
     from com_identification.walking.advice import analyse
 
     advice, seconds, problem = None, 0.0, ""
-    for path in files:
+    for number, path in enumerate(files):
+        progress(number / len(files), f"analysing part {number + 1} of {len(files)}")
         try:
             log = walker.read(path)
             information, advice = analyse(log, walker.model, walker.config, information)

@@ -6,6 +6,7 @@ import pytest
 from com_control.command_guard import CommandGuard, GuardOptions
 
 NAMES = ("hip", "knee", "wheel")
+TYPES = ("revolute", "revolute", "continuous")
 LOWER = np.array([-1.0, 0.0, -np.inf])
 UPPER = np.array([1.0, 2.0, np.inf])
 SPEED = np.array([2.0, 4.0, np.inf])
@@ -17,8 +18,8 @@ def away(hip, knee, wheel):
     return HOME + np.array([hip, knee, wheel])
 
 
-def make(**options):
-    return CommandGuard(NAMES, LOWER, UPPER, SPEED, GuardOptions(**options))
+def make(types=TYPES, **options):
+    return CommandGuard(NAMES, LOWER, UPPER, SPEED, GuardOptions(**options), types)
 
 
 def send(guard, due, q, qd=0.0):
@@ -216,6 +217,16 @@ def test_a_joint_that_lags_far_behind_stops_it():
     assert guard.reason.endswith(
         "rad from its target, following_error is 0.20: is it blocked, or is the drive off?"
     )
+
+
+@pytest.mark.parametrize(
+    ("types", "unit"),
+    [(("prismatic", "revolute", "revolute"), "m"), (None, "rad or m")],
+)
+def test_errors_have_the_unit_of_the_joint(types, unit):
+    guard = started(types=types, following_error=0.2)
+    assert follow(guard, swing([0.3, 0.0, 0.0], 0.8), lag=0.3) < 0.6
+    assert f" {unit} from its target" in guard.reason
 
 
 def test_a_short_error_is_allowed():

@@ -8,7 +8,8 @@ import time
 
 import pytest
 
-from com_identification.background import BackgroundJob, time_left
+from com_identification.background import BackgroundJob, analyse_walk, time_left
+from com_identification.exceptions import PostureError
 
 pytestmark = pytest.mark.slow
 
@@ -81,6 +82,20 @@ def test_a_result_comes_from_another_process(tasks):
     assert outcome.problem == ""
     assert outcome.value != os.getpid()
     assert (job.progress, job.step) == (0.5, "half")
+
+
+def test_analyse_walk_reports_its_progress():
+    class Unreadable:
+        def read(self, path):
+            raise PostureError(f"{path} is damaged")
+
+    calls = []
+    _, _, seconds, problem = analyse_walk(
+        Unreadable(), ["a", "b"], None, lambda done, step: calls.append((done, step))
+    )
+    assert [done for done, _ in calls] == [0.0, 0.5]
+    assert all("2" in step for _, step in calls)
+    assert (seconds, problem) == (0.0, "b is damaged")
 
 
 @pytest.mark.parametrize(

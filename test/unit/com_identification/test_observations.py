@@ -196,7 +196,8 @@ def test_horizontal_forces_take_their_noise_out_of_the_moments(case):
 
 def test_feet_alone_determine_mass_and_projection(case):
     builder, robot, theta, q = case
-    mass, point, up, _ = builder.measured_com(robot.posture(q, [0.0, 1.0]))
+    errors = np.zeros(builder.errors.count)
+    mass, point, up, _ = builder.measured_com(robot.posture(q, [0.0, 1.0]), errors)
     np.testing.assert_allclose(up, robot.frame(q, "r_sole")[0][:, 2], atol=1e-12)
     across = point - robot.com(q)
     np.testing.assert_allclose(across - (across @ up) * up, 0.0, atol=1e-9)

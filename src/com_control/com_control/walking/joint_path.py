@@ -52,8 +52,9 @@ def plan_approach(
     j = int(np.argmax(needed))
     if needed[j] > MAX_APPROACH_TIME:
         raise PlanError(
-            f"the way to the walk's first posture is {abs(way[j]):.3f} rad for "
-            f"{model.joint_names[j]}, whose speed limit is {model.velocity_limits[j]:.3g} rad/s: "
+            f"the way to the walk's first posture is {abs(way[j]):.3f} {_unit(model, int(j))} for "
+            f"{model.joint_names[j]}, whose speed limit is {model.velocity_limits[j]:.3g} "
+            f"{_unit(model, int(j))}/s: "
             "correct the limit in the URDF, or bring the robot to its nominal posture"
         )
     span = max(min_duration, float(needed[j]))
@@ -62,6 +63,11 @@ def plan_approach(
     return JointPath(
         s * span, start + np.outer(value, way), np.outer(slope / span, way)
     )
+
+
+def _unit(model: RobotModel, joint: int) -> str:
+    """Unit of a joint's position: m of a prismatic joint, else rad."""
+    return "m" if model.joint_types[joint] == "prismatic" else "rad"
 
 
 def check_path(model: RobotModel, path: JointPath) -> None:
@@ -84,9 +90,10 @@ def check_path(model: RobotModel, path: JointPath) -> None:
     i, j = np.unravel_index(int(np.argmax(over)), over.shape)
     if over[i, j] > _ZERO:
         raise PlanError(
-            f"{model.joint_names[j]} would be at {path.q[i, j]:.3f} rad at {path.time[i]:.3f} s, "
-            f"its limits are {model.lower[j]:.3f} to {model.upper[j]:.3f}: make steps shorter or "
-            "lower, or let the CoM be at another height"
+            f"{model.joint_names[j]} would be at {path.q[i, j]:.3f} {_unit(model, int(j))} at "
+            f"{path.time[i]:.3f} s, its limits are {model.lower[j]:.3f} to "
+            f"{model.upper[j]:.3f}: make steps shorter or lower, or let the CoM be at "
+            "another height"
         )
     speeds = np.maximum(np.abs(path.qd), _inner_speeds(path))
     excess = speeds - model.velocity_limits * (1.0 + _ROUNDING) - _ZERO
@@ -94,7 +101,8 @@ def check_path(model: RobotModel, path: JointPath) -> None:
     if excess[i, j] > 0.0:
         raise PlanError(
             f"at {path.time[i]:.3f} s {model.joint_names[j]} would move with {speeds[i, j]:.2f} "
-            f"rad/s, its limit is {model.velocity_limits[j]:.2f}: give the steps more time"
+            f"{_unit(model, int(j))}/s, its limit is {model.velocity_limits[j]:.2f}: "
+            "give the steps more time"
         )
 
 

@@ -87,7 +87,8 @@ def read_feet(
     if not len(posture.wrenches) or not np.isfinite(posture.wrenches).all():
         return None
     observations.check(posture)
-    measured = observations.measured_com(posture)
+    errors = np.zeros(observations.errors.count)  # mean of the priors
+    measured = observations.measured_com(posture, errors)
     loaded = observations.contacts.loaded(posture.wrenches)
     if measured is None or not loaded.any() or not abs(measured.mass) > 1e-9:
         return None
@@ -105,8 +106,7 @@ def read_feet(
         normal /= np.linalg.norm(normal)
     moment = wrench[3:] - np.cross(center, wrench[:3])
     push = float(wrench[:3] @ normal)
-    none = np.zeros(observations.errors.count)
-    noise = observations.linearize(posture, theta, none).covariance[:6, :6]
+    noise = observations.linearize(posture, theta, errors).covariance[:6, :6]
     weight = mass * observations.gravity
     # point = center + up x moment / (up . force), by the force and the moment about the root
     by_force = -skew(up) @ skew(center) - np.outer(point - center, up)

@@ -268,9 +268,7 @@ class ObservationModel:
         across = self.statics.com(poses, theta)[0] - point
         return float(np.linalg.norm(across - (across @ up) * up))
 
-    def measured_com(
-        self, posture: Posture, errors: Array | None = None
-    ) -> MeasuredCom | None:
+    def measured_com(self, posture: Posture, errors: Array) -> MeasuredCom | None:
         """Computes the robot's mass and the vertical line of its CoM from the feet alone.
 
         Moments are taken about the middle of the loaded feet, so that noise of the horizontal
@@ -278,7 +276,8 @@ class ObservationModel:
 
         Args:
             posture: readings.
-            errors: (S,) of the sensors, in their units; None: zero.
+            errors: (S,) of the sensors, in their units; zeros, the mean of their priors, before
+                an identification has estimated them.
 
         Returns:
             None where a foot's wrench is not known.
@@ -288,7 +287,6 @@ class ObservationModel:
         """
         if not len(posture.wrenches) or not np.isfinite(posture.wrenches).all():
             return None
-        errors = np.zeros(self.errors.count) if errors is None else errors
         if not np.isfinite(self.up_direction(posture)).all():
             raise PostureError(_NO_GRAVITY)
         here = self._read(posture, errors, self._still)

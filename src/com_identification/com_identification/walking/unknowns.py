@@ -124,7 +124,7 @@ class Unknowns:
         return result
 
     def joints(self, z: Array, kind: str) -> Array:
-        """Returns the values (n,) of a kind; gains are torque over reading.
+        """Returns the values (n,) of a kind; gains are relative to the mean gain of the legs.
 
         Args:
             z: (Z,) the estimate.
@@ -175,9 +175,9 @@ class Unknowns:
         return np.asarray(block_diag(*parts))
 
     def scaled(self, z: Array, rho: float) -> Array:
-        """Multiplies all masses, frictions and biases by a factor.
+        """Multiplies all masses, frictions and torque biases by a factor.
 
-        Gains stay relative to their mean.
+        Gains are relative to the mean gain of the legs, which the factor multiplies, and stay.
 
         Args:
             z: (Z,) the estimate.
@@ -185,7 +185,7 @@ class Unknowns:
         """
         result = z.copy()
         result[: self._inertial : PARAMETERS] += 0.5 * np.log(rho)
-        for kind in ("armature", "coulomb", "viscous", "gain", "torque_bias"):
+        for kind in ("armature", "coulomb", "viscous", "torque_bias"):
             result[self.joint_slice(kind)] *= rho
         return result
 

@@ -1,5 +1,7 @@
 """Joint paths: cubics, halts, ways between postures, limits."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -78,6 +80,11 @@ def test_limits_are_those_of_the_urdf(robots):
     check_path(model, JointPath(time, zeros, zeros))
     q = zeros.copy()
     q[1, 3] = 2.5
+    kinds = tuple(
+        "prismatic" if j == 3 else kind for j, kind in enumerate(model.joint_types)
+    )
+    with pytest.raises(PlanError, match=r"l_knee_joint would be at 2\.500 m at"):
+        check_path(replace(model, joint_types=kinds), JointPath(time, q, zeros))
     with pytest.raises(
         PlanError, match=r"l_knee_joint would be at 2\.500 rad at 0\.100 s, its lim"
     ):

@@ -125,6 +125,27 @@ def test_the_legs_alone_hold_the_scale_of_torques() -> None:
     np.testing.assert_allclose(stds[~legs], GAIN_STD)
 
 
+def test_scale_keeps_relative_gains() -> None:
+    """Masses, friction and torque biases get the factor; gains relative to their mean do not."""
+    model, _ = load_robot("go2")
+    n = model.n_joints
+    unknowns = make_unknowns(
+        model, np.full(n, 0.01), np.full(n, 8.0), np.ones(n, dtype=np.bool_)
+    )
+    z = unknowns.mean + unknowns.std * np.random.default_rng(5).standard_normal(
+        len(unknowns.std)
+    )
+    scaled = unknowns.scaled(z, 1.1)
+    assert unknowns.total_mass(scaled) == pytest.approx(1.1 * unknowns.total_mass(z))
+    for kind in ("armature", "coulomb", "viscous", "torque_bias"):
+        np.testing.assert_allclose(
+            unknowns.joints(scaled, kind), 1.1 * unknowns.joints(z, kind)
+        )
+    np.testing.assert_array_equal(
+        unknowns.joints(scaled, "gain"), unknowns.joints(z, "gain")
+    )
+
+
 def test_what_is_kept_is_part_of_the_covariance(
     recorded: Recorded, result: WalkResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:
