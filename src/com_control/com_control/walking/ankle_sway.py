@@ -32,6 +32,8 @@ TURN_TIME, TURNS = 8.0, 3  # s
 SETTLING = 2.0  # s, after its begin, which do not count
 SPEED_TIME = 0.4  # s, in which a joint's speed is measured
 MOST_ERROR = 0.2  # of the stiffness: a larger sigma explains nothing
+# rad, finer than any encoder: of drives that do not deflect, rounding of 64 bits has a slope, too
+_RESOLUTION = 1e-9
 LEAST_SAMPLES = 100
 
 
@@ -183,7 +185,7 @@ def _fit_slope(deflection: Array, torque: Array, speed: Array) -> tuple[float, f
     A = np.column_stack((tau, qd))
     x, *_ = np.linalg.lstsq(A, away, rcond=None)
     left = (away - A @ x).reshape(2, -1)
-    square = float(np.mean(left**2)) + 1e-300
+    square = float(np.mean(left**2)) + _RESOLUTION**2
     r = min(max(float(np.mean(left[:, 1:] * left[:, :-1])) / square, 0.0), 0.999)
     covariance = np.linalg.pinv(A.T @ A) * square * (1.0 + r) / (1.0 - r)
     return float(x[0]), float(np.sqrt(covariance[0, 0]))
