@@ -91,8 +91,10 @@ view: setup
 # Last and one after another what a busy machine disturbs, or what would disturb all others: a
 # browser draws by the processors and is served first.
 test: setup-dev
-	@tools/in_env $(PYTEST) -m "not exhaustive and not alone" $(PYTEST_ARGS) || [ $$? = 5 ]  # none of -k
-	@tools/in_env python -m pytest -m "alone and not exhaustive" $(PYTEST_ARGS) || [ $$? = 5 ]
+	@tools/in_env $(PYTEST) -m "not exhaustive and not alone" $(PYTEST_ARGS); first=$$?; \
+	[ $$first = 0 ] || [ $$first = 5 ] || exit $$first;  `# 5: none of them is chosen` \
+	tools/in_env python -m pytest -m "alone and not exhaustive" $(PYTEST_ARGS); second=$$?; \
+	[ $$second != 5 ] || exit $$first; exit $$second
 
 test-exhaustive: setup-dev
 	@tools/in_env $(PYTEST) -m exhaustive $(PYTEST_ARGS)
