@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-IMU = [("quaternion", "<f4", 4), ("gyroscope", "<f4", 3), ("accelerometer", "<f4", 3)]
 KINDS = {
     # type: size; offsets behind the four bytes in front of: quaternion, q of the first motor, the
     # next motor, tick, mode_pr

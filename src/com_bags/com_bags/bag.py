@@ -1,7 +1,7 @@
 """A rosbag2 recording: a directory or a single file, mcap or sqlite3, also with its end cut off."""
 
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 
@@ -10,7 +10,6 @@ from rosbags.interfaces import Connection, MessageDefinitionFormat
 
 from com_bags import storage
 from com_bags.exceptions import BagError, StorageError
-from com_bags.robot_states import ROLES, STATE_TYPES
 from com_bags.storage import McapFile, Message, SqliteFile
 from com_model.text import listing
 
@@ -98,11 +97,7 @@ class Bag:
         return [connection for file in self._files for connection in file.connections]
 
     def topics(self) -> list[Topic]:
-        """The topics by name.
-
-        A topic of a robot's state messages (robot_states) is listed with each type that it stands
-        for, too.
-        """
+        """The topics by name."""
         found: dict[tuple[str, str], Topic] = {}
         for file in self._files:
             publishers: dict[tuple[str, str], int] = {}
@@ -118,11 +113,6 @@ class Bag:
                     max(old.publishers, publishers[key]),
                 )
                 found[key] = Topic(*key, count, most, defined)
-        for topic in list(found.values()):
-            if topic.type_name in STATE_TYPES:
-                for role in ROLES:
-                    own = replace(topic, type_name=role, defined=True)
-                    found.setdefault((topic.name, role), own)
         return [found[key] for key in sorted(found)]
 
     def messages(

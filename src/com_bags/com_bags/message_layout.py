@@ -63,10 +63,8 @@ class MessageLayout:
         self._at = _HEAD
         self._leaves: dict[str, tuple[int, str]] = {}
         self.lengths: list[int] = []
+        self._visited = 0
         self._walk((Nodetype.NAME, name), "")
-        if self._at > len(payload):
-            problem = f"a message has {len(payload)} bytes, it needs {self._at}"
-            raise DefinitionError(problem, name)
 
     def slices(self, path: str) -> tuple[Indices, str]:
         """Finds the bytes of the numbers that a path names.
@@ -110,6 +108,10 @@ class MessageLayout:
     def _walk(self, description: Any, path: str) -> None:
         """Notes where a field's numbers are, and passes over it."""
         node, content = description
+        self._visited += 1
+        if self._visited > _MOST_FIELDS:
+            problem = f"a message has more than {_MOST_FIELDS} fields"
+            raise DefinitionError(problem, self._name)
         if node == Nodetype.NAME:
             for field, inner in self._types[content][1]:
                 self._walk(inner, f"{path}.{field}" if path else field)
@@ -125,18 +127,16 @@ class MessageLayout:
         else:
             inner, count = content
             count = self._length() if node == Nodetype.SEQUENCE else count
-            if count + len(self._leaves) > _MOST_FIELDS:
-                raise DefinitionError(f"{path} has {count} entries", self._name)
             for i in range(count):
                 self._walk(inner, f"{path}[{i}]")
+        if self._at > len(self._payload):
+            problem = f"a message ends after {len(self._payload)} bytes"
+            raise DefinitionError(problem, self._name)
 
     def _length(self) -> int:
         """Length of a string or a list."""
         self._at += -self._at % 4
         part = self._payload[self._at : self._at + 4]
-        if len(part) < 4:
-            problem = f"a message ends after {len(self._payload)} bytes"
-            raise DefinitionError(problem, self._name)
         self.lengths.append(self._at)
         self._at += 4
         return int.from_bytes(part, "little" if self._order == "<" else "big")
@@ -163,10 +163,8 @@ def read_numbers(
     for i, payload in enumerate(payloads):
         by_length.setdefault(len(payload), []).append(i)
     for length, indices in by_length.items():
-        left = np.array(indices)
-        for _ in range(_MOST_LAYOUTS):
-            if not len(left):
-                break
+        left, layouts = np.array(indices), 0
+        while len(left) and layouts < _MOST_LAYOUTS:
             try:
                 layout = MessageLayout(types, name, payloads[left[0]])
                 slices = {key: layout.slices(path) for key, path in paths.items()}
@@ -182,6 +180,7 @@ def read_numbers(
                 key: _numbers(rows[same], *places) for key, places in slices.items()
             }
             found.append((left[same], numbers))
+            layouts += 1
             left = left[~same]
         problems += ["its lists have too many different lengths"] * len(left)
     return found, problems

@@ -2,7 +2,8 @@
 
 Unitree's robots publish no joint_states, but LowState: numbered motors and an IMU. Where a bag has
 such a topic, it stands for joint states and IMU. Which motor is which joint depends on the robot,
-and is known by the names of the URDF's joints. Times are those of the robot's own clock.
+and is known by the names of the URDF's joints. The spacing of times is that of the robot's own
+clock, which begins with the recorder's.
 
 Sources: Unitree's message definitions and the joint indices of its SDK's documentation
 (unitree_ros2, unitree_sdk2).
@@ -20,12 +21,14 @@ from rosbags.typesys import get_types_from_msg
 from com_bags.decoding import IMU, JOINT_STATE, Batch, message_types
 from com_bags.exceptions import DefinitionError, TopicError
 from com_bags.message_layout import Types, read_numbers
+from com_model.arrays import Array, Indices
 from com_model.text import listing
 
 ROLES = (JOINT_STATE, IMU)
 """Types of messages that a state message stands for."""
 
 _MS = 1_000_000  # ns
+_MOST_APART_NS = 1_000_000_000  # of the robot's clock and the recorder's, in one run
 _UNKNOWN = 9  # numbers of a covariance, all zero: not known
 
 
@@ -219,30 +222,57 @@ STATE_ROBOTS = (
 """Known robots. Of a G1 with 23 joints the motors have the same numbers, six are not there."""
 
 
-def state_robot(type_name: str, joint_names: Collection[str], topic: str) -> StateRobot:
+def stands_for(type_name: str) -> set[str]:
+    """Types of messages that one of a type can be used as: its own, and what it stands for.
+
+    Args:
+        type_name: Any type.
+    """
+    return {type_name, *(ROLES if type_name in STATE_TYPES else ())}
+
+
+def state_robot(type_name: str, names: Collection[str], topic: str) -> StateRobot:
     """Finds the robot whose motors a type of state messages numbers.
 
     Args:
         type_name: Type of the state messages, of STATE_TYPES.
-        joint_names: Joints of the URDF.
+        names: Joints and links of the URDF. A joint that is fixed there still has its link.
         topic: Of the state messages, for errors.
 
     Returns:
-        The one that shares most joints with the URDF.
+        The one that shares most names with the URDF.
 
     Raises:
-        TopicError: No known robot shares any.
+        TopicError: No known robot shares any, or two share as many, and differ in an order.
     """
+    there = set(names)
     known = [robot for robot in STATE_ROBOTS if robot.type_name == type_name]
-    best = max(known, key=lambda robot: len(set(robot.joints) & set(joint_names)))
-    if not set(best.joints) & set(joint_names):
+
+    def shared(robot: StateRobot) -> int:
+        links = {name.replace("_joint", "_link") for name in robot.joints}
+        return len(there.intersection(robot.joints)) + len(there & links)
+
+    best = max(known, key=shared)
+    same = [robot for robot in known if shared(robot) == shared(best)]
+    order = [robot.joints.index for robot in same]
+    moving = there.intersection(best.joints) - {""}
+    if moving and any(
+        order[0](name) != each(name) for each in order for name in moving
+    ):
+        raise TopicError(
+            f"the URDF may be that of {listing([robot.name for robot in same])}, whose motors have "
+            "other orders: use the URDF of the whole robot, with arms and waist, fixed or not",
+            topic,
+            "joint states",
+        )
+    if not moving:
         expected = "; ".join(
             f"{robot.name}: {listing([name for name in robot.joints if name], 3)}"
             for robot in known
         )
         raise TopicError(
             f"its motors have numbers, and of no robot known here the joints are the URDF's. "
-            f"Known are {expected}. The URDF has {listing(sorted(joint_names), 6)}: is it the "
+            f"Known are {expected}. The URDF has {listing(sorted(names), 6)}: is it the "
             "URDF of this robot?",
             topic,
             "joint states",
@@ -256,7 +286,7 @@ class StateDecoder:
     Args:
         connection: Of the topic, with the definition of its type where the bag has one.
         role: JOINT_STATE or IMU.
-        joint_names: Joints of the URDF.
+        names: Joints and links of the URDF.
         imu_links: Links on the body that carries the IMU, by the configuration.
 
     Attributes:
@@ -271,12 +301,12 @@ class StateDecoder:
         self,
         connection: Connection,
         role: str,
-        joint_names: Collection[str],
+        names: Collection[str],
         imu_links: Collection[str] = (),
     ) -> None:
         self._topic, self._name, self._role = connection.topic, connection.msgtype, role
         state = STATE_TYPES[self._name]
-        robot = state_robot(self._name, joint_names, self._topic)
+        robot = state_robot(self._name, names, self._topic)
         slots = [i for i, name in enumerate(robot.joints) if name]
         self._joints = tuple(robot.joints[i] for i in slots)
         # A reader warns of readings that say that they are in the axes of another link.
@@ -298,28 +328,53 @@ class StateDecoder:
                 "linear_acceleration": state.acceleration,
             }
         self._types = _types(connection, state)
+        self._begin_ns: int | None = (
+            None  # time of recording when the robot's clock was 0
+        )
         self.errors: Counter[str] = Counter()
 
-    def decode(self, payloads: Sequence[bytes]) -> list[Batch]:
+    def decode(self, payloads: Sequence[bytes], received: Sequence[int]) -> list[Batch]:
         """Decodes a block; messages that cannot be decoded are counted in `errors`.
 
         Args:
             payloads: Messages as the bag has them.
+            received: ns, when each was recorded.
 
         Returns:
-            Batches as of messages of the role, with stamps of the robot's clock.
+            Batches as of messages of the role. Stamps are 0 where the robot's clock stands at 0.
 
         Raises:
             TopicError: They report motors in place of joints.
         """
         found, problems = read_numbers(self._types, self._name, payloads, self._paths)
         self.errors.update(problems)
-        return [self._batch(*each) for each in found]
+        ticks = np.zeros(len(payloads), dtype=np.int64)
+        for rows, numbers in found:
+            ticks[rows] = numbers["tick"][:, 0]
+        stamps = self._stamps(ticks, received)
+        return [self._batch(rows, stamps[rows], numbers) for rows, numbers in found]
 
-    def _batch(self, rows: np.ndarray, numbers: dict[str, np.ndarray]) -> Batch:
-        ticks = numbers.pop("tick")[:, 0].astype(np.int64)
-        # A stamp of 0 is none: a clock that stands at 0 is not set, one that runs begins there.
-        stamps = ticks * _MS + int(ticks.any())
+    def _stamps(self, ticks: Indices, received: Sequence[int]) -> Indices:
+        """Times (N,) ns on the recorder's clock, with the spacing of the robot's ticks (N,) ms.
+
+        Where the two differ by more than a second, as after a restart, ticks count from there.
+        """
+        stamps = np.zeros(len(ticks), dtype=np.int64)
+        if not ticks.any():
+            return stamps
+        for i, (tick, now) in enumerate(zip(ticks.tolist(), received, strict=True)):
+            if (
+                self._begin_ns is None
+                or abs(self._begin_ns + tick * _MS - now) > _MOST_APART_NS
+            ):
+                self._begin_ns = now - tick * _MS
+            stamps[i] = self._begin_ns + tick * _MS
+        return stamps
+
+    def _batch(
+        self, rows: Indices, stamps: Indices, numbers: dict[str, Array]
+    ) -> Batch:
+        numbers.pop("tick")
         if numbers.pop("motors_only", np.zeros(1)).any():
             raise TopicError(
                 "it reports motors of ankles and waist in place of joints (mode_pr is 1). Record "

@@ -8,6 +8,7 @@ import numpy as np
 from com_bags.bag import Bag, Block, Topic
 from com_bags.decoding import FIELDS, IMU, JOINT_STATE, POINT, WRENCH
 from com_bags.exceptions import TopicError
+from com_bags.robot_states import stands_for
 from com_bags.streams import (
     INTERLEAVED,
     NS_PER_S,
@@ -166,8 +167,11 @@ class _Finder:
         Raises:
             TopicError: There is none, or several.
         """
+        types = type_name.split(" or ")
         fitting = [
-            t.name for t in self._topics if t.type_name in type_name.split(" or ")
+            topic.name
+            for topic in self._topics
+            if not stands_for(topic.type_name).isdisjoint(types)
         ]
         name = "/" + (requested or usual).lstrip("/")
         if name in fitting:
@@ -270,7 +274,7 @@ class SensorReader:
         received: bool = False,
     ) -> None:
         self._bag, self._feet, self._imu_link = bag, feet, imu_link
-        names = model.joint_names
+        names = (*model.joint_names, *model.link_names)
         self._joint_topic = TopicReader(
             bag, topics.joint_states, JOINT_STATE, _JUMP_RAD, received, names
         )
@@ -399,7 +403,7 @@ class SensorReader:
                     f"{self._imu.topic}: {self.without_orientation} messages without "
                     "orientation; the direction of gravity is taken from their acceleration"
                 )
-        return list(dict.fromkeys([*texts, *self._joints.warnings()]))
+        return texts + self._joints.warnings()
 
     def _check_publishers(self) -> None:
         """Refuses, by a TopicError, topics that several nodes published beyond doubt."""
@@ -448,7 +452,8 @@ def _links_of_body(model: RobotModel, link: str | None) -> list[str]:
         return []
     bodies = model.bodies.body_of_link
     own = bodies[model.link_index(link)]
-    return [name for name in model.link_names if bodies[model.link_index(name)] == own]
+    pairs = zip(model.link_names, bodies, strict=True)
+    return [name for name, body in pairs if body == own]
 
 
 def read_walk(reader: SensorReader) -> WalkLog:

@@ -149,7 +149,7 @@ class TopicReader:
         type_name: Type that its messages have, or stand for.
         jump: See PublisherCheck.
         received: Whether times are those of recording.
-        joint_names: Joints of the URDF, which tell a robot's state messages apart.
+        names: Joints and links of the URDF, by which the robot of state messages is known.
         imu_links: Links on the body with the IMU, by the configuration.
 
     Attributes:
@@ -166,7 +166,7 @@ class TopicReader:
         type_name: str,
         jump: float = np.inf,
         received: bool = False,
-        joint_names: Sequence[str] = (),
+        names: Sequence[str] = (),
         imu_links: Sequence[str] = (),
     ) -> None:
         types = (type_name, *STATE_TYPES)
@@ -182,7 +182,7 @@ class TopicReader:
         if self.message_type == type_name:
             self._decoder = Decoder(type_name, foreign_store(own[0]) if own else None)
         else:
-            self._decoder = StateDecoder(own[0], type_name, joint_names, imu_links)
+            self._decoder = StateDecoder(own[0], type_name, names, imu_links)
 
     @property
     def errors(self) -> str:
@@ -192,7 +192,11 @@ class TopicReader:
 
     def read(self, block: Block) -> DecodedBlock:
         """Decodes a block."""
-        batches = self._decoder.decode(block.payloads) if block.payloads else []
+        batches: list[Batch] = []
+        if isinstance(self._decoder, StateDecoder):
+            batches = self._decoder.decode(block.payloads, block.received)
+        elif block.payloads:
+            batches = self._decoder.decode(block.payloads)
         received = np.array(block.received, dtype=np.int64)
         times = np.zeros(len(received), dtype=np.int64)
         for batch in batches:

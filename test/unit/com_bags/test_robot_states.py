@@ -9,7 +9,7 @@ from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 from com_bags import Bag, SensorReader, TopicError, TopicRequest, find_topics, read_walk
 from com_bags.exceptions import DefinitionError
 from com_bags.message_layout import MessageLayout, read_numbers
-from com_bags.robot_states import STATE_ROBOTS
+from com_bags.robot_states import STATE_ROBOTS, state_robot
 from com_model import RobotModel, load_robot
 
 GO, HG = "unitree_go/msg/LowState", "unitree_hg/msg/LowState"
@@ -137,6 +137,42 @@ def test_joints_of_another_robot_are_refused(tmp_path, pair):
         read(tmp_path / "bag", pair, "imu")
 
 
+def test_legs_alone_do_not_tell_a_g1_from_an_h1_2(tmp_path):
+    g1, h1_2 = (
+        next(r for r in STATE_ROBOTS if r.name == name) for name in ("G1", "H1-2")
+    )
+    legs = list(g1.joints[:12])
+    assert set(legs) == set(h1_2.joints[:12])
+    write_humble(tmp_path / "bag", "/lowstate", HG, states(HG, range(12), 30))
+    with pytest.raises(TopicError, match="G1, H1-2"):
+        read(tmp_path / "bag", chain(legs), "pelvis")
+    # a waist that is fixed still has its link
+    assert state_robot(HG, [*legs, "waist_yaw_link"], "/lowstate") is g1
+    assert state_robot(HG, [*legs, "torso_joint"], "/lowstate") is h1_2
+
+
+def test_a_restart_of_the_robot_is_a_later_run(tmp_path):
+    first, second = (
+        states(GO, range(12), 100, tick=90_000),
+        states(GO, range(12), 100, tick=30),
+    )
+    later = [(time + 60 * 1_000_000_000, data) for time, data in second]
+    write_humble(tmp_path / "bag", "/lowstate", GO, first + later)
+    model, _ = load_robot("go2")
+    log, _ = read(tmp_path / "bag", model, "imu")
+    expected = 0.002 * np.arange(100)
+    np.testing.assert_allclose(log.time[:100], expected, atol=1e-9)
+    np.testing.assert_allclose(log.time[100:], 60.0 + expected, atol=1e-9)
+
+
+def test_a_bag_lists_its_topics_as_they_are(tmp_path):
+    write_humble(tmp_path / "bag", "/lowstate", GO, states(GO, range(12), 30))
+    with Bag(tmp_path / "bag") as bag:
+        assert [(topic.name, topic.type_name) for topic in bag.topics()] == [
+            ("/lowstate", GO)
+        ]
+
+
 def test_a_newer_firmware_may_append_fields(tmp_path):
     write_humble(tmp_path / "bag", "/lowstate", GO, states(GO, range(12), 30, extra=24))
     model, _ = load_robot("go2")
@@ -251,6 +287,16 @@ def test_damaged_lengths_cost_no_memory(store):
         damaged[at : at + 4] = rng.bytes(4)
         cut = bytes(damaged[: int(rng.integers(1, len(payload) + 4))])
         read_numbers(store.fielddefs, "own/msg/State", [cut], {"x": "x"})
+
+
+def test_every_message_that_ends_early_has_its_reason(store):
+    payload = bytes(store.serialize_cdr(own(store, "a", 3, 4, 1.0), "own/msg/State"))
+    found, problems = read_numbers(
+        store.fielddefs, "own/msg/State", [payload[:60]] * 100 + [payload], {"x": "x"}
+    )
+    assert [rows.tolist() for rows, _ in found] == [[100]]
+    assert len(problems) == 100
+    assert all("ends after 60 bytes" in problem for problem in problems)
 
 
 def test_a_bag_with_its_own_definition(tmp_path):

@@ -23,6 +23,7 @@ from com_bags import (
     is_table,
     read_table,
 )
+from com_bags.robot_states import stands_for
 from com_identification.capture.detector import StationaryInterval
 from com_identification.capture.from_bag import (
     TipTests,
@@ -38,6 +39,7 @@ from com_identification.commands.output import progress_bar
 from com_identification.commands.robot_inputs import RobotInputs, choose_topics
 from com_identification.regression.postures import Posture
 from com_identification.report.report import Recording, TopicLine
+from com_model import RobotModel
 from com_model.exceptions import ConfigError
 from com_model.strict_yaml import Section, read_yaml
 
@@ -86,8 +88,10 @@ def split_files(arguments: argparse.Namespace) -> tuple[list[str], list[str]]:
 
 
 def _types(path: str) -> set[str]:
+    """Types that a bag has, or has messages that stand for."""
     with Bag(path) as bag:
-        return {topic.type_name for topic in bag.topics()}
+        types = (stands_for(topic.type_name) for topic in bag.topics())
+        return set().union(*types)
 
 
 def read_files(robot: RobotInputs, arguments: argparse.Namespace) -> Recording:
@@ -190,7 +194,7 @@ def _read_bag(
     if arguments.marks is not None:
         marks = read_marks(
             Path(arguments.marks),
-            _first_stamp(bag, topics.joint_states, received, robot.model.joint_names),
+            _first_stamp(bag, topics.joint_states, received, robot.model),
         )
     elif topics.markers is not None:
         marks = marks_of_topic(bag, topics.joint_states, topics.markers, received)
@@ -293,11 +297,10 @@ def topic_lines(
     ]
 
 
-def _first_stamp(
-    bag: Bag, topic: str, received: bool, joint_names: Sequence[str]
-) -> int:
+def _first_stamp(bag: Bag, topic: str, received: bool, model: RobotModel) -> int:
     """Time of the first joint state."""
-    reader = TopicReader(bag, topic, JOINT_STATE, np.inf, received, joint_names)
+    names = (*model.joint_names, *model.link_names)
+    reader = TopicReader(bag, topic, JOINT_STATE, np.inf, received, names)
     with closing(bag.messages([topic])) as messages:
         for _, time, payload in messages:
             block = reader.read(Block([payload], [time]))
