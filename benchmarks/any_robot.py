@@ -39,7 +39,8 @@ from trot_lab import TrotRun, run_trot
 from walk_scenarios import WalkingBiped, fell_at_step, simulate, walk_by, world_for
 
 from com_control.walking.biped import Biped
-from com_control.walking.walker import Walker, WalkRequest
+from com_control.walking.walk import WalkRequest
+from com_control.walking.walker import Walker
 from com_model import RobotConfig, RobotModel
 from com_model.exceptions import ComModelError
 from com_model.setup import RobotSetup, describe, to_yaml

@@ -43,8 +43,7 @@ from rich.table import Table
 from scipy.spatial.transform import Rotation
 
 from com_control.walking.biped import Biped
-from com_control.walking.closed_form_ik import ClosedFormSolver
-from com_control.walking.com_ik import ComIk
+from com_control.walking.com_ik import ClosedFormSolver, ComIk
 from com_control.walking.walk_plan import Samples
 from com_model import RobotConfig, RobotModel, Sesc
 

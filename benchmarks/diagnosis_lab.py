@@ -19,10 +19,12 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 from walk_playback import starting_at
 
-from com_control.walking.biped import Biped, find_stance, sole_poses
+from com_control.walking.biped import Biped, sole_poses
 from com_control.walking.com_ik import ComIk
 from com_control.walking.stabiliser import Stabiliser, ankle_stiffness
-from com_control.walking.walker import Walk, Walker, WalkRequest
+from com_control.walking.stance import find_stance
+from com_control.walking.walk import Walk, WalkRequest
+from com_control.walking.walker import Walker
 from com_demos.walk_record import has_fallen
 from com_estimation.humanoid.layout import Layout, make_layout
 from com_model import RobotConfig, RobotModel

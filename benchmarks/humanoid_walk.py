@@ -34,8 +34,8 @@ from walk_scenarios import (
     world_for,
 )
 
-from com_control.walking.biped import find_stance
-from com_control.walking.walker import WalkRequest, make_plan
+from com_control.walking.stance import find_stance
+from com_control.walking.walk import WalkRequest, make_plan
 
 Array = NDArray[np.float64]
 

@@ -42,9 +42,11 @@ from scipy.spatial.transform import Rotation
 from walk_playback import level, starting_at
 from walk_robustness_page import write_page
 
-from com_control.walking.biped import Biped, find_stance
+from com_control.walking.biped import Biped
 from com_control.walking.stabiliser import Stabiliser, ankle_stiffness
-from com_control.walking.walker import Walk, Walker, WalkRequest
+from com_control.walking.stance import find_stance
+from com_control.walking.walk import Walk, WalkRequest
+from com_control.walking.walker import Walker
 from com_demos.walk_record import has_fallen
 from com_model import RobotConfig, RobotModel
 from com_model.dynamics import GRAVITY

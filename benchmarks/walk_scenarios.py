@@ -28,9 +28,8 @@ from com_control.exceptions import PlanError
 from com_control.walking.biped import Biped
 from com_control.walking.com_ik import ComIk
 from com_control.walking.footsteps import WalkParameters
-from com_control.walking.joint_path import WalkJoints, solve_joints
+from com_control.walking.walk_joints import WalkJoints, refine, robot_path, solve_joints
 from com_control.walking.walk_plan import PendulumPath, Samples, Timing, WalkPlan
-from com_control.walking.zmp import refine, robot_path
 from com_demos.walk_record import WalkRecord
 from com_model import RobotConfig, RobotModel
 from com_model.dynamics import GRAVITY

@@ -43,9 +43,10 @@ from processes import in_processes
 from rclpy.executors import SingleThreadedExecutor
 from walk_robustness import PERIOD, ROBOTS, turned
 
-from com_control.walking.biped import Biped, find_stance
+from com_control.walking.biped import Biped
 from com_control.walking.session import WalkPhase, WalkSession
 from com_control.walking.stabiliser import Stabiliser, ankle_stiffness
+from com_control.walking.stance import find_stance
 from com_control.walking.velocity import VelocityWalker
 from com_control.walking.walk_monitor import Reading, WalkChecks, WalkEstimator
 from com_control.walking.walker import Walker

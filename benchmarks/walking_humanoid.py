@@ -24,8 +24,9 @@ from walking_lab import (
     robot_world,
 )
 
-from com_control.walking.biped import Biped, find_stance
-from com_control.walking.walker import WalkRequest, make_plan
+from com_control.walking.biped import Biped
+from com_control.walking.stance import find_stance
+from com_control.walking.walk import WalkRequest, make_plan
 from com_model import RobotConfig, RobotModel
 from com_simulation.physics.sensors import Reading
 from com_simulation.physics.simulation import Simulation

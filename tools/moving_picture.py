@@ -32,8 +32,8 @@ from humanoid_walk import HUMANOIDS
 from walk_plots import footprints
 from walk_scenarios import load_robot, simulate, walk_by, world_for
 
-from com_control.walking.biped import find_stance
-from com_control.walking.walker import make_plan
+from com_control.walking.stance import find_stance
+from com_control.walking.walk import make_plan
 from com_estimation.whole_body.com_state import ComObserver
 from com_model.arrays import Array
 from com_model.files import write_file

@@ -19,7 +19,13 @@ from numba import njit
 from numpy.typing import ArrayLike
 
 from com_control.trot.leg_kinematics import LegSolution
-from com_control.walking.biped import LIMIT_TOLERANCE, BipedLeg, meeting_point
+from com_control.walking.biped import (
+    LIMIT_TOLERANCE,
+    BipedLeg,
+    meeting_point,
+    pack_leg,
+    sole_pose,
+)
 from com_control.walking.leg_ik import (
     LEG,
     Record,
@@ -27,11 +33,9 @@ from com_control.walking.leg_ik import (
     column,
     combine,
     fill_jacobian,
-    pack_leg,
     pass_joint,
     pose_error,
     rows,
-    sole_pose,
     solve_damped,
     vector,
     wrap_angle,

@@ -33,8 +33,9 @@ from com_control.nodes.ccgd_gait import CcgdGaitNode
 from com_control.nodes.com_balancer import ComBalancerNode
 from com_control.nodes.trot_gait import TrotGaitNode
 from com_control.walking.biped import Biped
+from com_control.walking.walk import WalkRequest
 from com_control.walking.walk_monitor import WalkEstimate
-from com_control.walking.walker import Walker, WalkRequest
+from com_control.walking.walker import Walker
 from com_estimation.nodes.humanoid_com_estimator import HumanoidComEstimator
 from com_estimation.nodes.sesc_publisher import SescPublisher
 from com_estimation.nodes.trunk_estimator import TrunkEstimatorNode

@@ -9,7 +9,8 @@ from shipped_robot import shipped_robot
 
 from com_control.walking.biped import Biped
 from com_control.walking.stabiliser import Fault, Stabiliser, ankle_stiffness
-from com_control.walking.walker import Walker, WalkRequest
+from com_control.walking.walk import WalkRequest
+from com_control.walking.walker import Walker
 from com_demos.walk_record import has_fallen
 from com_model.dynamics import GRAVITY
 from com_simulation.physics.sensors import NoiseLevels

@@ -18,10 +18,11 @@ from scipy.optimize import brentq
 
 from com_control.motion.csv_file import write_motion
 from com_control.motion.motion import Motion, MotionLayout
-from com_control.walking.biped import Biped, find_stance
+from com_control.walking.biped import Biped
 from com_control.walking.com_ik import ComIk
-from com_control.walking.walker import WalkRequest, make_plan
-from com_control.walking.zmp import refine
+from com_control.walking.stance import find_stance
+from com_control.walking.walk import WalkRequest, make_plan
+from com_control.walking.walk_joints import refine
 from com_model import RobotConfig, RobotModel, Sesc, link_poses
 from com_model.arrays import Array
 

@@ -6,8 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from com_control.walking.biped import Biped
-from com_control.walking.joint_path import heading_to_pelvis
+from com_control.walking.biped import Biped, heading_to_pelvis
 from com_identification.capture.walk_evidence import walk_posture
 from com_identification.regression.identify import identify
 from com_identification.settings import IdentificationSettings, SensorPriors

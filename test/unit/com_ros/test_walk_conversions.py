@@ -17,7 +17,7 @@ from com_control.nodes.walk_conversions import (
     walk_numbers,
 )
 from com_control.walking.stabiliser import Fault
-from com_control.walking.walker import WalkRequest
+from com_control.walking.walk import WalkRequest
 from com_msgs.action import Walk
 from com_msgs.msg import Footstep, WalkGoal, WalkState
 from com_ros.conversions import numpy_to_joint_trajectory, point_to_numpy, stamp_to_ns

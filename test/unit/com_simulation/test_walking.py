@@ -8,8 +8,8 @@ import pytest
 from PIL import Image
 from walk_playback import WalkTargets, measured_zmp, play, starting_at, with_soles
 
-from com_control.walking.biped import find_stance
-from com_control.walking.walker import WalkRequest, make_plan
+from com_control.walking.stance import find_stance
+from com_control.walking.walk import WalkRequest, make_plan
 from com_demos.pictures import FilmRow, draw_film
 from com_model import RobotConfig, RobotModel, Sesc, link_pose
 from com_simulation.drawing.shapes import robot_shape

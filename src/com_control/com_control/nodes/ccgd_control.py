@@ -13,13 +13,15 @@ from rclpy.impl.rcutils_logger import RcutilsLogger
 from sensor_msgs.msg import Imu
 
 from com_control.exceptions import ComControlError
-from com_control.nodes.ccgd_output import Parameters, WalkOutput
-from com_control.walking.biped import Biped, find_stance
+from com_control.nodes.ccgd_parameters import Parameters
+from com_control.walking.biped import Biped
 from com_control.walking.com_ik import ComIk
 from com_control.walking.session import MOVING, Command, Outcome, WalkPhase, WalkSession
 from com_control.walking.stabiliser import Stabiliser, ankle_stiffness
+from com_control.walking.stance import find_stance
+from com_control.walking.walk import Walk, WalkRequest, make_stand
 from com_control.walking.walk_monitor import Reading, WalkChecks, WalkEstimator
-from com_control.walking.walker import Walk, Walker, WalkRequest, make_stand
+from com_control.walking.walker import Walker
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
 from com_model.dynamics.link_frames import LinkFrames
@@ -28,6 +30,7 @@ from com_ros.exceptions import ComRosError, ConversionError
 from com_ros.inputs import UNKNOWN_IMU, InputWatch, Latest, WrenchInputs
 from com_ros.jobs import BackgroundJobs
 from com_ros.joint_input import JointSample
+from com_ros.raw_messages import TrajectoryWriter
 
 # decisions' delays, within which a stop is planned; doubled when it is late
 STOP_DELAYS = 3.0
@@ -169,7 +172,7 @@ class WalkControl:
 
     Args:
         settings: parameters of the node.
-        output: publishes the joint targets.
+        trajectory: publishes the joint targets.
         jobs: runs the planner in the background.
         watch: age of joint_states.
         log: of the node.
@@ -185,12 +188,12 @@ class WalkControl:
     def __init__(
         self,
         settings: Parameters,
-        output: WalkOutput,
+        trajectory: TrajectoryWriter,
         jobs: BackgroundJobs,
         watch: InputWatch,
         log: RcutilsLogger,
     ) -> None:
-        self.settings, self._output, self._jobs = settings, output, jobs
+        self.settings, self._trajectory, self._jobs = settings, trajectory, jobs
         self._watch, self._log = watch, log
         self._autostart = settings.autostart
         self._automatic = object()  # the walk that autostart requested last
@@ -387,7 +390,7 @@ class WalkControl:
         # nothing more is sent
         fallen = self.settings.stabiliser and state is WalkPhase.FALLEN
         if command is not None and not fallen and (not streams or self._watch.stale):
-            self._output.send(robot.names, robot.session.limited(command))
+            self._send(robot.names, robot.session.limited(command))
         if robot.session.stop_due and not self._stopping:
             self._plan_stop(robot, self.now(robot))
         self._settle(robot)
@@ -427,11 +430,26 @@ class WalkControl:
         for notify in waiters:
             notify(outcome)
 
+    def _send(self, names: tuple[str, ...], command: Command) -> None:
+        """Sends a whole path of joint targets; points that are over are left out.
+
+        Args:
+            names: of the joints.
+            command: the path, and when it starts.
+        """
+        path = command.path
+        times = path.time - command.start - self.settings.drive_delay
+        ahead = times > 0.0
+        ahead[-1], times[-1] = True, max(float(times[-1]), 1e-3)
+        q, qd, stamp_ns = path.q[ahead], path.qd[ahead], round(command.start * NS_PER_S)
+        self._trajectory.publish(names, times[ahead].tolist(), q, qd, stamp_ns)
+
     def _stream(self, robot: WalkingRobot, now: float, time_ns: int) -> None:
         horizon = self.settings.lead
         target = robot.session.target_at(now + horizon + self.settings.drive_delay)
         if target is not None:
-            self._output.send_point(robot.names, target, horizon, time_ns)
+            q, qd = target
+            self._trajectory.publish(robot.names, [horizon], q[None], qd[None], time_ns)
 
     def _start_automatically(self, robot: WalkingRobot) -> None:
         """Begins a walk once, when the robot has stood for the approach time; or later."""

@@ -33,7 +33,7 @@ Services:
 It stops with both feet down, and reports why, when joint_states, wrenches or imu are stale, a joint
 does not follow or reports implausible positions, or the clock of joint_states jumps; it walks again
 on request. Commands keep the limits of position and speed. When the robot falls it comes to
-rest and sends no more commands. Parameters: see ccgd_output.Parameters.
+rest and sends no more commands. Parameters: see ccgd_parameters.Parameters.
 """
 
 from collections.abc import Callable
@@ -43,7 +43,8 @@ from geometry_msgs.msg import Twist
 from sensor_msgs.msg import Imu
 
 from com_control.nodes.ccgd_control import WalkControl, WalkingRobot
-from com_control.nodes.ccgd_output import Parameters, WalkOutput
+from com_control.nodes.ccgd_output import WalkOutput
+from com_control.nodes.ccgd_parameters import Parameters
 from com_control.nodes.ccgd_requests import (
     REFUSALS,
     StiffnessCalibration,
@@ -55,7 +56,7 @@ from com_control.nodes.ccgd_requests import (
 from com_control.nodes.ccgd_velocity import VelocityFollower
 from com_control.nodes.walk_conversions import NO_STEP, msg_to_request
 from com_control.walking.session import WalkPhase
-from com_control.walking.walker import Walk
+from com_control.walking.walk import Walk
 from com_model import RobotModel
 from com_msgs.msg import WalkGoal
 from com_msgs.srv import PlanWalk, SolveComIk
@@ -67,6 +68,7 @@ from com_ros.inputs import WrenchInputs
 from com_ros.jobs import BackgroundJobs, DeferredService, Reply
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.main import run
+from com_ros.raw_messages import TrajectoryWriter
 from com_ros.robot_node import RobotNode
 from com_ros.stream import RateLimit
 
@@ -83,7 +85,7 @@ LEVELS = {
 class CcgdGaitNode(RobotNode[Parameters]):
     """ROS 2 node `ccgd_gait`: walking of a biped by its true CoM.
 
-    The module's docstring lists its topics and services, ccgd_output.Parameters its parameters.
+    The module's docstring lists its topics and services, ccgd_parameters.Parameters its parameters.
 
     Args:
         **options: passed on to RobotNode and rclpy's Node, such as parameter_overrides.
@@ -101,7 +103,9 @@ class CcgdGaitNode(RobotNode[Parameters]):
         self.lockstep.held = lambda: self._jobs.busy
         self._output = WalkOutput(self, p)
         log = self.get_logger()
-        self._control = WalkControl(p, self._output, self._jobs, self.joint_watch, log)
+        self._control = WalkControl(
+            p, TrajectoryWriter(self), self._jobs, self.joint_watch, log
+        )
         self._follower = VelocityFollower(self._control, self._jobs, log)
         self._display_rate = RateLimit(p.display_rate_hz)
         self.follow_robot_description()
@@ -152,7 +156,6 @@ class CcgdGaitNode(RobotNode[Parameters]):
             self._control.robot.apply(new)
         self._control.settings = new
         self._wrenches.timeout_s = new.wrench_timeout
-        self._output.drive_delay = new.drive_delay
         self.set_sample_rate(new.rate_hz)
         self._display_rate.set(new.display_rate_hz)
 

@@ -1,7 +1,6 @@
-"""Parameters and publishers of ccgd_gait: targets, references, ZMP, state, markers, a frame."""
+"""Publishers of ccgd_gait: references, ZMP, state, markers, a frame."""
 
 import time
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,150 +9,21 @@ from geometry_msgs.msg import PointStamped
 from rclpy.node import Node
 from visualization_msgs.msg import MarkerArray
 
-from com_control.command_guard import GuardOptions
+from com_control.nodes.ccgd_parameters import Parameters
 from com_control.nodes.walk_conversions import make_walk_state, walk_numbers
 from com_control.walking.biped import Biped
 from com_control.walking.footsteps import Footstep
-from com_control.walking.session import Command, WalkSession
-from com_control.walking.walk_monitor import CheckLimits, WalkEstimate
-from com_control.walking.walker import METHODS, Walk, WalkInstant, WalkRequest
+from com_control.walking.session import WalkSession
+from com_control.walking.walk import Walk
+from com_control.walking.walk_monitor import WalkEstimate
+from com_control.walking.walk_plan import WalkInstant
 from com_model import GeometryError, SupportPolygon
 from com_model.arrays import Array
 from com_msgs.msg import WalkState
 from com_ros import qos
 from com_ros.conversions import NS_PER_S, ns_to_stamp, numpy_to_point
 from com_ros.markers import BLUE, GREEN, ORANGE, RED, FramePublisher, MarkerMaker
-from com_ros.parameters import SensorParameters, live_parameter, parameter
-from com_ros.raw_messages import TrajectoryWriter, Writer
-
-
-@dataclass(frozen=True)
-class WalkDefaults:
-    """Parameters walk.*, for values that a goal leaves open; 0: the configuration's or derived."""
-
-    steps: int = live_parameter(
-        6, "of which the last sets both feet side by side", (0, 10000)
-    )
-    step_length: float = live_parameter(
-        0.0,
-        "m, by which each foot passes the other; 0: a fifth of the CoM's height",
-        (-2.0, 2.0),
-    )
-    side_step: float = live_parameter(
-        0.0, "m to the left, of each pair of steps", (-2.0, 2.0)
-    )
-    turn: float = live_parameter(0.0, "rad to the left, of each step", (-1.6, 1.6))
-    climb: float = live_parameter(0.0, "m, of each step", (-1.0, 1.0))
-    half_width: float = live_parameter(
-        0.0, "m, of each foot from the middle line; 0: as it stands", (0.0, 2.0)
-    )
-    first: str = live_parameter(
-        "right", "side that steps first", choices=("left", "right")
-    )
-    step_time: float = live_parameter(
-        0.0, "s, of a step with one foot in the air; 0: 1.2 s", (0.0, 60.0)
-    )
-    double_support: float = live_parameter(
-        0.0,
-        "s, between two steps; 0: 0.4 s, less where legs have five joints",
-        (0.0, 60.0),
-    )
-    step_height: float = live_parameter(
-        0.0, "m, of the swing foot; 0: a tenth of the CoM's height", (0.0, 2.0)
-    )
-    com_height: float = live_parameter(
-        0.0,
-        "m, of the CoM over the soles; 0: 98 % of that at which it stands",
-        (0.0, 10.0),
-    )
-    method: str = live_parameter("refined", "of the joints' angles", choices=METHODS)
-
-    def request(self) -> WalkRequest:
-        """The same as a request; values of 0.0 are left to the planner."""
-        given = {
-            k: v for k, v in vars(self).items() if type(v) is not float or v != 0.0
-        }
-        return WalkRequest(**given)
-
-
-@dataclass(frozen=True)
-class Parameters(SensorParameters):
-    """Parameters of ccgd_gait; robot_config must give a left and a right foot."""
-
-    walk: WalkDefaults = field(default_factory=WalkDefaults)
-    check: CheckLimits = field(default_factory=CheckLimits)
-    guard: GuardOptions = field(default_factory=GuardOptions)
-    autostart: bool = parameter(
-        False, "walk once, by walk.*, as soon as the robot stands"
-    )
-    streamed: bool = parameter(
-        False,
-        "send one point, `horizon` ahead, at each sample; false: send whole walks at once",
-    )
-    stabiliser: bool = parameter(
-        False,
-        "feed wrenches and imu back to walks: streams points two samples ahead, at rate_hz; needs "
-        "servo.stiffness in robot_config, or ankle_stiffness",
-    )
-    step_adjustment: bool = parameter(
-        False,
-        "set feet further forwards or backwards where the DCM asks for it; with `stabiliser`",
-    )
-    heading_feedback: bool = parameter(
-        False,
-        "turn back where a sole has turned on the ground by the imu; with `stabiliser`",
-    )
-    balance: bool = live_parameter(
-        True,
-        "feed back also while the robot stands, and so command all joints; with `stabiliser`",
-    )
-    ankle_stiffness: tuple[float, ...] = live_parameter(
-        (),
-        "N m/rad, of an ankle's servos about the sole's x and y axes, which ~/calibrate_stiffness "
-        "measures; none: servo.stiffness of robot_config",
-        (0.0, 1e9),
-    )
-    cmd_vel_timeout: float = live_parameter(
-        0.5, "s without cmd_vel, after which a walk by it ends", (0.01, 60.0)
-    )
-    use_wrench: bool = parameter(
-        True, "feet must carry for a walk to begin; false: no sensors"
-    )
-    approach_time: float = parameter(
-        1.0,
-        "s, at least, for the way to the walk's first posture; at most, for a robot to stand still",
-        (0.05, 60.0),
-    )
-    delay: float = parameter(
-        0.1, "s, from a decision to the first point that it changes", (0.01, 5.0)
-    )
-    drive_delay: float = live_parameter(
-        0.0, "s, delay of the drives; targets are sent as much earlier", (0.0, 0.5)
-    )
-    horizon: float = parameter(
-        0.05, "s, by which streamed points are ahead", (0.001, 1.0)
-    )
-    point_period: float = parameter(
-        0.01, "s, between points of a trajectory", (0.001, 0.1)
-    )
-    rate_hz: float = live_parameter(
-        100.0, "1/s, of what is published, at most", (1.0, 1000.0)
-    )
-    display_rate_hz: float = live_parameter(
-        20.0, "1/s, of gait/markers and tf, at most", (0.1, 200.0)
-    )
-    walk_frame: str = parameter("walk", "name of the frame in which walks are planned")
-
-    @property
-    def lead(self) -> float:
-        """Time from a sample to the streamed point computed from it, s."""
-        return 2.0 / self.rate_hz if self.stabiliser else self.horizon
-
-    @property
-    def streams(self) -> bool:
-        """Whether one point is sent at each sample."""
-        return self.streamed or self.stabiliser
-
+from com_ros.raw_messages import Writer
 
 SIDE_COLORS = {"left": (0.8, 0.3, 0.3, 0.9), "right": (0.3, 0.5, 0.85, 0.9)}
 LIFETIME_NS = 2 * NS_PER_S
@@ -171,17 +41,15 @@ class WalkOutput:
 
     Args:
         node: that publishes.
-        settings: names of frames, drive_delay.
+        settings: names of frames.
 
     Attributes:
         frame: name of the walk's frame, with the prefix.
-        drive_delay: s, by which targets are sent earlier; may be replaced.
     """
 
     def __init__(self, node: Node, settings: Parameters) -> None:
         self.frame = settings.frame_prefix + settings.walk_frame
-        self._walk_frame, self.drive_delay = settings.walk_frame, settings.drive_delay
-        self._trajectory = TrajectoryWriter(node)
+        self._walk_frame = settings.walk_frame
         self._points = {
             topic: node.create_publisher(PointStamped, topic, qos.RESULT)
             for topic in POINT_TOPICS
@@ -194,38 +62,6 @@ class WalkOutput:
         self._count_at, self._counts = 0.0, dict[str, int]()
         self._frames = FramePublisher(node, settings.frame_prefix)
         self._maker = MarkerMaker(LIFETIME_NS)
-
-    def send(self, names: tuple[str, ...], command: Command) -> None:
-        """Sends a whole path of joint targets; points that are over are left out.
-
-        Args:
-            names: of the joints.
-            command: the path, and when it starts.
-        """
-        path = command.path
-        times = path.time - command.start - self.drive_delay
-        ahead = times > 0.0
-        ahead[-1], times[-1] = True, max(float(times[-1]), 1e-3)
-        q, qd, stamp_ns = path.q[ahead], path.qd[ahead], round(command.start * NS_PER_S)
-        self._trajectory.publish(names, times[ahead].tolist(), q, qd, stamp_ns)
-
-    def send_point(
-        self,
-        names: tuple[str, ...],
-        target: tuple[Array, Array],
-        after: float,
-        stamp_ns: int,
-    ) -> None:
-        """Sends one target.
-
-        Args:
-            names: of the joints.
-            target: positions (n,) rad or m, and velocities (n,) rad/s or m/s.
-            after: s after the stamp, when it is due.
-            stamp_ns: ns, of the joint_states that it follows from.
-        """
-        q, qd = target
-        self._trajectory.publish(names, [after], q[None], qd[None], stamp_ns)
 
     def waiting(self, reason: str, stamp_ns: int) -> None:
         """Publishes a state UNKNOWN, as there is no robot yet.

@@ -16,8 +16,8 @@ from com_control.nodes.walk_conversions import NO_STEP, footstep_to_msg
 from com_control.walking.ankle_sway import AnkleFit, fit_ankles, plan_sway
 from com_control.walking.com_ik import ComSolution
 from com_control.walking.session import Outcome
+from com_control.walking.walk import Walk
 from com_control.walking.walk_monitor import Reading
-from com_control.walking.walker import Walk
 from com_model.exceptions import ComModelError
 from com_model.text import listing
 from com_msgs.action import Walk as WalkAction

@@ -12,7 +12,7 @@ from builtin_interfaces.msg import Time
 
 from com_control.exceptions import PlanError
 from com_control.walking.footsteps import Footstep
-from com_control.walking.walker import WalkRequest
+from com_control.walking.walk import WalkRequest
 from com_msgs import msg as msgs
 from com_msgs.msg import WalkGoal, WalkState
 from com_ros.conversions import numpy_to_point

@@ -17,9 +17,11 @@ from com_model.public_names import import_when_used
 
 if TYPE_CHECKING:
     from com_control.exceptions import BipedError, PlanError
-    from com_control.walking.biped import Biped, find_stance
+    from com_control.walking.biped import Biped
     from com_control.walking.com_ik import ComIk
     from com_control.walking.footsteps import Footstep
-    from com_control.walking.walker import Walk, Walker, WalkRequest
+    from com_control.walking.stance import find_stance
+    from com_control.walking.walk import Walk, WalkRequest
+    from com_control.walking.walker import Walker
 
 __getattr__, __all__ = import_when_used(__name__, __file__)

@@ -14,16 +14,18 @@ their directions, z along the soles' normals.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from com_control.exceptions import BipedError, PlanError
-from com_control.walking.footsteps import Footstep
-from com_model import ConfigError, RobotModel, Sesc
+from com_control.exceptions import BipedError
+from com_control.walking.leg_ik import LEG
+from com_model import ConfigError, RobotModel
 from com_model.arrays import Array, FrozenArrays
 from com_model.bodies import REVOLUTE, Bodies, Indices
 from com_model.dynamics.kinematics import TURNS, body_poses, free_axis, link_pose
+from com_model.geometry.rotations import rotations_about
 from com_model.robot_config import Foot, RobotConfig, WalkingSizes
 from com_model.text import listing
 
@@ -316,27 +318,6 @@ def _lines(
     return (axes, p[chain]), sole
 
 
-MAX_SOLE_TILT = 0.05  # rad, by which a sole may be off the ground's plane
-MAX_SOLE_STEP = 0.02  # m, by which one sole may be higher than the other
-
-
-@dataclass(frozen=True, eq=False)
-class Stance(FrozenArrays):
-    """A robot on both feet, in the walk's frame; arrays are read-only.
-
-    Attributes:
-        feet: left and right foot.
-        R_walk_root: (3, 3) orientation of the root link.
-        p_walk_root: (3,) m, its origin.
-        com: (3,) m, centre of mass.
-    """
-
-    feet: tuple[Footstep, Footstep]
-    R_walk_root: Array
-    p_walk_root: Array
-    com: Array
-
-
 def sole_poses(biped: Biped, q: ArrayLike) -> Array:
     """Poses of the soles in the root link's frame.
 
@@ -349,44 +330,6 @@ def sole_poses(biped: Biped, q: ArrayLike) -> Array:
     """
     poses = [link_pose(biped.model, q, leg.foot.frame) for leg in biped.legs]
     return np.array([np.column_stack(pose) for pose in poses])
-
-
-def find_stance(biped: Biped, q: ArrayLike) -> Stance:
-    """Computes the stance of a robot on both feet.
-
-    Args:
-        biped: the robot.
-        q: (n,) rad or m.
-
-    Returns:
-        The stance, in the frame of a walk that starts there.
-
-    Raises:
-        PlanError: its soles are not on one plane.
-    """
-    poses = sole_poses(biped, q)
-    normal = poses[:, :, 2].sum(axis=0)
-    normal /= np.linalg.norm(normal)
-    away = float(normal @ (poses[0, :, 3] - poses[1, :, 3]))
-    tilt = float(np.arccos(np.clip(poses[:, :, 2].mean(axis=0) @ normal, -1.0, 1.0)))
-    if abs(away) > MAX_SOLE_STEP or tilt > MAX_SOLE_TILT:
-        raise PlanError(
-            f"the soles are not on one plane: the left one is {1e3 * away:.0f} mm above the right "
-            f"one and they are tilted by {tilt:.3f} rad; bring both feet flat to the ground"
-        )
-    forward = poses[:, :, 0].sum(axis=0)
-    forward -= normal * (forward @ normal)
-    forward /= np.linalg.norm(forward)
-    R = np.array([forward, np.cross(normal, forward), normal])  # walk from root
-    middle = poses[:, :, 3].mean(axis=0)
-    feet = []
-    for leg, pose in zip(biped.legs, poses, strict=True):
-        (x, y, _), ahead = (R @ (pose[:, 3] - middle)).tolist(), R @ pose[:, 0]
-        feet.append(
-            Footstep(leg.side, x, y, 0.0, float(np.arctan2(ahead[1], ahead[0])))
-        )
-    com = R @ (Sesc(biped.model).com(q) - middle)
-    return Stance((feet[0], feet[1]), R, -R @ middle, com)
 
 
 def sole_slip(biped: Biped, Q: Array) -> float:
@@ -436,3 +379,53 @@ def sole_center(biped: Biped) -> tuple[float, float]:
     corners = [leg.foot.corners for leg in biped.legs]
     left, right = (0.5 * (c.min(axis=0) + c.max(axis=0)) for c in corners)
     return float(0.5 * (left[0] + right[0])), float(0.5 * (right[1] - left[1]))
+
+
+def pack_leg(leg: BipedLeg) -> Any:
+    """A leg as the kernels read it.
+
+    Args:
+        leg: of the robot.
+
+    Returns:
+        (1,) of LEG.
+    """
+    packed = np.zeros(1, LEG)
+    for name in LEG.names or ():
+        packed[name] = getattr(leg, name)
+    return packed
+
+
+def sole_pose(leg: BipedLeg, q: Array) -> tuple[Array, Array]:
+    """Pose of the sole in the pelvis' frame.
+
+    Args:
+        leg: of the robot.
+        q: (6,) rad, joint angles.
+
+    Returns:
+        Orientation (3, 3) and origin (3,) m.
+    """
+    R, p = leg.R_sole, leg.p_sole
+    for M, point in zip(
+        rotations_about(leg.axes, q)[::-1], leg.points[::-1], strict=True
+    ):
+        R, p = M @ R, point + M @ (p - point)
+    return R, p
+
+
+def heading_to_pelvis(biped: Biped) -> Array:
+    """Orientation (3, 3) of the pelvis' frame in one with the soles' x and z axes.
+
+    Made of quarter turns: the pelvis of some URDFs has its x axis backwards, or y upwards.
+
+    Args:
+        biped: the robot.
+    """
+    soles = np.sum([sole_pose(leg, leg.nominal)[0] for leg in biped.legs], axis=0)
+    x, z = (
+        np.eye(3)[k] * np.sign(v[k])
+        for v in soles.T[[0, 2]]
+        for k in [np.argmax(np.abs(v))]
+    )
+    return np.array([x, np.cross(z, x), z]) + 0.0

@@ -19,18 +19,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from com_control.exceptions import BipedError
+from com_control.walking import pelvis_search
 from com_control.walking.biped import JOINTS, Biped
-from com_control.walking.closed_form_ik import ClosedFormSolver, fits
-from com_control.walking.newton_ik import NewtonSolver, Solver
-from com_control.walking.pelvis_map import STALLED
-from com_control.walking.pelvis_search import solve_in_steps
+from com_control.walking.closed_form_ik import fits, pack_leg
+from com_control.walking.newton_ik import Found, NewtonSolver, Solver
+from com_control.walking.pelvis_map import LIMITED, ROBOT, STALLED, STRETCHED
 from com_model.arrays import Array, as_array, as_rotation
 from com_model.bodies import Indices
 from com_model.compiled import entry_point
 from com_model.geometry.rotations import UP, rotations_about
+from com_model.sesc.sesc import Sesc
 
 TOLERANCE = 1e-9  # m; rad, between the angles that two legs ask of one drive
 _FIRST_YAW, _SECANTS, _SAME = 1e-3, 8, 1e-6  # rad; _SAME: where they count as one
+_LIMIT = 1e-9  # rad, over a limit, that is within it
+_MARGIN = 1e-3  # fraction of the way from the middle to the nearest point that is left
 UPRIGHT = np.eye(3)
 empty = np.empty
 
@@ -102,6 +105,127 @@ class ComSolution(NamedTuple):
     reached: bool
     reason: str
     nearest: Array
+
+
+class ClosedFormSolver(Solver):
+    """Finds the pelvis with the closed-form map from pelvis to CoM.
+
+    Args:
+        biped: whose legs fit the closed form, see fits().
+    """
+
+    solve_one, solve_path = (
+        staticmethod(pelvis_search.solve_one),
+        staticmethod(pelvis_search.solve_path),
+    )
+
+    def __init__(self, biped: Biped) -> None:
+        robot = np.zeros(1, ROBOT)
+        super().__init__(biped, robot)
+        zero = [
+            pack_leg(leg, biped.model.mass, packed)
+            for leg, packed in zip(biped.legs, robot["legs"][0], strict=True)
+        ]
+        robot["zero"] = np.concatenate(zero)
+        masses = sum(leg.masses.sum() for leg in biped.legs)
+        robot["upper_fraction"] = 1.0 - masses / biped.model.mass
+        R, p = biped.root_in_pelvis()
+        robot["offset"] = p + R @ Sesc(biped.model).com(biped.posture)
+        robot["lower"], robot["upper"] = self._lower - _LIMIT, self._upper + _LIMIT
+        robot["nominal"] = self._nominal
+        point = np.empty(3), np.empty((3, 3)), np.empty((2, 3, 4))
+        self._place = entry_point(
+            pelvis_search.place_pelvis, *point, robot, np.empty(3), np.empty(12)
+        )
+        self._solve = entry_point(
+            pelvis_search.solve_one, *point, robot, 0.0, np.empty(16)
+        )
+
+    def restart(self, pelvis: Array | None) -> None:
+        """Forgets the last point; see Solver.
+
+        Args:
+            pelvis: (3,) m, where the next search starts; None: by the nominal posture.
+        """
+        self.robot["known"] = self.robot["solved"] = 0
+        self.robot["warm"] = pelvis is not None
+        if pelvis is not None:
+            self.robot["pelvis"][0, 0] = pelvis
+
+    def search(self, com: Array, feet: Array, R: Array, tolerance: float) -> Found:
+        """Solves a point without an initial guess; see Solver.
+
+        Args:
+            com: (3,) m, target in the world.
+            feet: (2, 3, 4) poses of the soles in the world.
+            R: (3, 3) orientation of the pelvis.
+            tolerance: m, of the CoM.
+
+        Returns:
+            The solution, or the reason and the nearest CoM.
+        """
+        self.restart(None)
+        values = np.empty(16)
+        outcome = self._solve(com, R, feet, self.robot, tolerance, values)
+        legs, pelvis = values[:12], values[12:15]
+        if outcome == 0:
+            return Found(legs, pelvis, "", com)
+        self.restart(None)
+        nearest = self._nearest(com, feet, R)
+        reason = f"the CoM comes no nearer than {values[15]:.3g} m"
+        return Found(legs, pelvis, self._reason(legs, outcome) or reason, nearest)
+
+    def place(self, pelvis: Array, feet: Array, R: Array) -> tuple[Array, Array, int]:
+        """The map from the pelvis' position to CoM and legs.
+
+        Args:
+            pelvis: (3,) m in the world.
+            feet: (2, 3, 4) poses of the soles in the world.
+            R: (3, 3) orientation of the pelvis.
+
+        Returns:
+            CoM (3,) m, legs (12,) rad, and the outcome; see ComPoint.
+        """
+        com, q = np.empty(3), np.empty(12)
+        return com, q, self._place(pelvis, R, feet, self.robot, com, q)
+
+    def _nearest(self, target: Array, feet: Array, R: Array) -> Array:
+        """The CoM nearest to the target within reach and limits; NaN where none is found."""
+        newton = NewtonSolver(self._biped)
+        newton.robot["upper_moment"] = self.robot["upper_moment"]
+        pelvis = newton.find_nearest(target, feet, R)[:3]
+        com, _, outcome = self.place(self._pulled_in(pelvis, feet, R), feet, R)
+        return com if outcome == 0 else np.full(3, np.nan)
+
+    def _pulled_in(self, pelvis: Array, feet: Array, R: Array) -> Array:
+        """Moves a pelvis position slightly outside limits or reach back towards the middle."""
+        middle, inside, outside = self._middle(feet, R), 0.0, 1.0
+        for _ in range(40):
+            fraction = 0.5 * (inside + outside)
+            fine = self.place(middle + fraction * (pelvis - middle), feet, R)[2] == 0
+            inside, outside = (fraction, outside) if fine else (inside, fraction)
+        return middle + (1.0 - _MARGIN) * inside * (pelvis - middle)
+
+    def _middle(self, feet: Array, R: Array) -> Array:
+        """Pelvis position over the middle of the ankles, with the legs well bent."""
+        places = []
+        for leg, foot in zip(self.robot["legs"][0], feet, strict=True):
+            ankle = foot[:, :3] @ leg["ankle"] + foot[:, 3]
+            up = np.array([0.0, 0.0, 0.85 * (leg["l1"] + leg["l2"])])
+            places.append(ankle + up - R @ leg["hip"])
+        return np.mean(places, axis=0)
+
+    def _reason(self, legs: Array, outcome: int) -> str:
+        problems = []
+        for i, (leg, own) in enumerate(
+            zip(self._biped.legs, (legs[:6], legs[6:]), strict=True)
+        ):
+            bits = outcome >> (4 * i)
+            if bits & STRETCHED:
+                problems.append(f"the {leg.side} leg is too short")
+            elif bits & LIMITED:
+                problems.append(leg.limit_problem(own))
+        return "; ".join(problems)
 
 
 class ComIk:
@@ -303,7 +427,9 @@ class ComIk:
         place = np.array(
             as_array("start", start, (3,))
         )  # writable: one type for the kernel
-        solve_in_steps(targets, R, poses, self._robot, place, values, outcomes)
+        pelvis_search.solve_in_steps(
+            targets, R, poses, self._robot, place, values, outcomes
+        )
         return ComPath(values[:, :12], values[:, 12:15], values[:, 15], outcomes, R)
 
     @cached_property

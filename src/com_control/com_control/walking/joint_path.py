@@ -5,16 +5,11 @@ velocity of a cubic has its extremes at the points, or between them where its ac
 vanishes.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from com_control.exceptions import PlanError
-from com_control.walking.biped import Biped
-from com_control.walking.com_ik import ComIk
-from com_control.walking.leg_ik import sole_pose
-from com_control.walking.walk_plan import Samples, quintic
-from com_model.arrays import Array, FrozenArrays
+from com_control.walking.walk_plan import quintic
+from com_model.arrays import Array
 from com_model.joint_path import JointPath
 from com_model.model import RobotModel
 
@@ -129,73 +124,3 @@ def _inner_speeds(path: JointPath) -> Array:
         s = np.clip(np.nan_to_num(-bend / (3.0 * twist)), 0.0, 1.0)
     speeds[:-1] = np.abs(v + s * (2.0 * bend + 3.0 * twist * s))
     return speeds
-
-
-@dataclass(frozen=True, eq=False)
-class WalkJoints(FrozenArrays):
-    """A walk in joint angles at N times; arrays are read-only.
-
-    Attributes:
-        time: (N,) s.
-        q: (N, n) rad or m, all joints of the robot.
-        qd: (N, n) rad/s or m/s, by differences.
-        pelvis: (N, 3) m, origin of the pelvis' frame in the world.
-        R_pelvis: (N, 3, 3) its orientation.
-        com_errors: (N,) m.
-    """
-
-    time: Array
-    q: Array
-    qd: Array
-    pelvis: Array
-    R_pelvis: Array
-    com_errors: Array
-
-
-def solve_joints(ik: ComIk, samples: Samples, since: float = 0.0) -> WalkJoints:
-    """Computes the joint angles of a walk, within the limits of the URDF.
-
-    Args:
-        ik: of the robot.
-        samples: CoM, feet and pelvis' orientation over time.
-        since: s, from which on it will be walked: earlier parts are not checked.
-
-    Returns:
-        The joint angles at the samples' times.
-
-    Raises:
-        PlanError: a point is out of reach, or beyond the limits of a joint's position or speed;
-            the message names the time and the joint.
-    """
-    R_pelvis = np.ascontiguousarray(samples.R_pelvis @ heading_to_pelvis(ik.biped))
-    path = ik.solve_path(samples.com, samples.feet, R_pelvis)
-    bad = np.flatnonzero(path.outcomes * (samples.time >= since))
-    if len(bad):
-        i = int(bad[0])
-        found = ik.solve(samples.com[i], samples.feet[i], R_pelvis[i])
-        reason = found.reason or "the solution is not reached from the point before"
-        raise PlanError(
-            f"the walk is not feasible at {samples.time[i]:.3f} s: {reason}: make the steps "
-            "shorter or lower, or let the CoM be at another height"
-        )
-    q = ik.full(path.q)
-    qd = np.gradient(q, samples.time, axis=0)
-    check_path(ik.biped.model, JointPath(samples.time, q, qd).after(since - 1e-9))
-    return WalkJoints(samples.time, q, qd, path.pelvis, path.R_pelvis, path.errors)
-
-
-def heading_to_pelvis(biped: Biped) -> Array:
-    """Orientation (3, 3) of the pelvis' frame in one with the soles' x and z axes.
-
-    Made of quarter turns: the pelvis of some URDFs has its x axis backwards, or y upwards.
-
-    Args:
-        biped: the robot.
-    """
-    soles = np.sum([sole_pose(leg, leg.nominal)[0] for leg in biped.legs], axis=0)
-    x, z = (
-        np.eye(3)[k] * np.sign(v[k])
-        for v in soles.T[[0, 2]]
-        for k in [np.argmax(np.abs(v))]
-    )
-    return np.array([x, np.cross(z, x), z]) + 0.0

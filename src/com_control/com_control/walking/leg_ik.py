@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from com_control.walking.biped import BipedLeg
 from com_model.arrays import Array
-from com_model.geometry.rotations import rotations_about
 from com_model.geometry.vector_kernels import (
     Vector,
     add,
@@ -182,39 +180,6 @@ LEG = np.dtype(
         ("moments", "f8", (6, 3)),  # their first moments, kg m
     ]
 )
-
-
-def pack_leg(leg: BipedLeg) -> Any:
-    """A leg as the kernels read it.
-
-    Args:
-        leg: of the robot.
-
-    Returns:
-        (1,) of LEG.
-    """
-    packed = np.zeros(1, LEG)
-    for name in LEG.names or ():
-        packed[name] = getattr(leg, name)
-    return packed
-
-
-def sole_pose(leg: BipedLeg, q: Array) -> tuple[Array, Array]:
-    """Pose of the sole in the pelvis' frame.
-
-    Args:
-        leg: of the robot.
-        q: (6,) rad, joint angles.
-
-    Returns:
-        Orientation (3, 3) and origin (3,) m.
-    """
-    R, p = leg.R_sole, leg.p_sole
-    for M, point in zip(
-        rotations_about(leg.axes, q)[::-1], leg.points[::-1], strict=True
-    ):
-        R, p = M @ R, point + M @ (p - point)
-    return R, p
 
 
 @njit

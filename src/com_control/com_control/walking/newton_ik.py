@@ -18,17 +18,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from com_control.walking.biped import LIMIT_TOLERANCE, Biped
+from com_control.walking.biped import LIMIT_TOLERANCE, Biped, pack_leg, sole_pose
 from com_control.walking.leg_ik import (
     LEG,
     column,
     fill_jacobian,
-    pack_leg,
     pass_joint,
     pose_error,
     rows,
     scale,
-    sole_pose,
     solve_damped,
     solve_three,
     vector,

@@ -30,9 +30,9 @@ from com_control.exceptions import PlanError
 from com_control.walking.biped import Biped, sole_slip
 from com_control.walking.joint_path import JointPath, check_path, plan_approach
 from com_control.walking.stabiliser import FIXES, Fault, Stabilised, Stabiliser
+from com_control.walking.walk import Walk, make_stand
 from com_control.walking.walk_monitor import Reading, WalkChecks
-from com_control.walking.walk_plan import quintic
-from com_control.walking.walker import Walk, WalkInstant, make_stand
+from com_control.walking.walk_plan import WalkInstant, quintic
 from com_model.arrays import Array
 
 HALT_TIME = 0.3  # s, in which an interrupted motion comes to a stop

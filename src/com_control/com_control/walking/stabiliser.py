@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from com_control.exceptions import BipedError
-from com_control.walking.biped import JOINTS, Biped, BipedLeg
+from com_control.walking.biped import JOINTS, Biped, BipedLeg, heading_to_pelvis
 from com_control.walking.com_ik import ComIk
-from com_control.walking.joint_path import heading_to_pelvis
 from com_control.walking.law_table import Body, Table
 from com_control.walking.stabiliser_law import (
     MAX_OFFSET,

@@ -12,15 +12,16 @@ from dataclasses import replace
 import numpy as np
 
 from com_control.exceptions import PlanError
-from com_control.walking.biped import Stance, find_stance
 from com_control.walking.footsteps import (
     Footstep,
     WalkParameters,
     beside,
     plan_footsteps,
 )
+from com_control.walking.stance import Stance, find_stance
+from com_control.walking.walk import Walk, WalkRequest, complete, fields_for
 from com_control.walking.walk_plan import Timing, WalkPlan
-from com_control.walking.walker import Walk, Walker, WalkRequest, complete, fields_for
+from com_control.walking.walker import Walker
 from com_model.arrays import Array
 
 AHEAD = 2  # steps that are planned beyond the present one

@@ -393,3 +393,24 @@ class PendulumPath(FrozenArrays):
 def _growing(zmp: Array, slope: Array, dcm: Array, w: float) -> Array:
     """The part of the CoM's path that grows, m: A e^(w t)."""
     return 0.5 * (dcm - zmp - slope / w)
+
+
+@dataclass(frozen=True, eq=False)
+class WalkInstant:
+    """A planned walk at a time, in the walk's frame.
+
+    Attributes:
+        com: (3,) m, planned CoM.
+        zmp: (3,) m, planned ZMP.
+        soles: (2, 3, 4) poses of the soles.
+        stance: (2,) which feet stand.
+        step: number of the step that is being made, or that comes next; -1: none.
+        swing: side of the foot in the air; "": none.
+    """
+
+    com: Array
+    zmp: Array
+    soles: Array
+    stance: Array
+    step: int
+    swing: str

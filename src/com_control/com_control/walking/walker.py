@@ -2,295 +2,31 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
 from com_control.exceptions import PlanError
-from com_control.walking.biped import Biped, Stance, find_stance, min_width, sole_center
+from com_control.walking.biped import Biped, heading_to_pelvis
 from com_control.walking.com_ik import ComIk
-from com_control.walking.footsteps import (
-    SIDES,
-    Footstep,
-    WalkParameters,
-    beside,
-    plan_footsteps,
-)
-from com_control.walking.joint_path import (
-    JointPath,
-    check_path,
-    clip_to_limits,
-    heading_to_pelvis,
-    solve_joints,
-)
+from com_control.walking.footsteps import Footstep, beside
+from com_control.walking.joint_path import JointPath, check_path, clip_to_limits
 from com_control.walking.pelvis_map import STALLED, STRETCHED
-from com_control.walking.walk_plan import Samples, Timing, WalkPlan, quintic
-from com_control.walking.zmp import refine
+from com_control.walking.stance import find_stance
+from com_control.walking.walk import Walk, WalkRequest, make_plan
+from com_control.walking.walk_joints import refine, solve_joints
+from com_control.walking.walk_plan import Samples, WalkPlan, quintic
 from com_model.arrays import Array
 from com_model.dynamics import GRAVITY
 
-# exact: the CoM follows the pendulum. refined: the ZMP of the whole robot is the planned one.
-# ccgd: the pelvis is found by the paper's algorithm, in steps of 1 mm.
-METHODS = ("exact", "refined", "ccgd")
-# CoM in a walk over its height as the robot stands: knees are not straight
-HEIGHT_FRACTION = 0.98
-STEP_FRACTION = 0.2  # length of a step over the height of the CoM
-MAX_DURATION = 300.0  # s; a longer walk is given in parts
-LIFT_FRACTION = 0.1  # height of a step over that
 LEANS = (0.0, 0.06, 0.12)  # rad, of the pelvis, tried in turn: Timing.pelvis_roll
 WEAK_LEANS = (0.2, 0.12, 0.06)  # where the hips' efforts are small: GR1 with 0.12 falls
-SHORT_SUPPORT = 0.7  # of a step's time, between two steps of legs with five joints
 WEAK = "upright the hips' efforts do not carry the weight on one leg"
-
-
-@dataclass(frozen=True)
-class WalkRequest:
-    """A requested walk; None: by the robot's configuration, its stance or its size.
-
-    Attributes:
-        footsteps: the steps, in the walk's frame (see biped.Stance); empty: by the numbers
-            below.
-        steps: see WalkParameters.
-        step_length: m, see WalkParameters.
-        side_step: m, see WalkParameters.
-        turn: rad, see WalkParameters.
-        climb: m, see WalkParameters.
-        half_width: m, see WalkParameters.
-        first: see WalkParameters.
-        step_time: s, see Timing.
-        double_support: s, see Timing.
-        step_height: m, see Timing.
-        com_height: m, see Timing.
-        method: one of METHODS.
-    """
-
-    footsteps: tuple[Footstep, ...] = ()
-    steps: int | None = None
-    step_length: float | None = None
-    side_step: float | None = None
-    turn: float | None = None
-    climb: float | None = None
-    half_width: float | None = None
-    first: str | None = None
-    step_time: float | None = None
-    double_support: float | None = None
-    step_height: float | None = None
-    com_height: float | None = None
-    method: str | None = None
-
-    def with_defaults(self, defaults: "WalkRequest") -> "WalkRequest":
-        """This request, with values of None replaced by those of another; not the footsteps.
-
-        Args:
-            defaults: the other request.
-        """
-        given = {name: value for name, value in vars(self).items() if value is not None}
-        return replace(defaults, **given)
-
-
-def complete(request: WalkRequest, biped: Biped, stance: Stance) -> WalkRequest:
-    """Fills sizes that a request leaves open: the configuration's, else by the robot's size.
-
-    Args:
-        request: the walk.
-        biped: the robot.
-        stance: of the robot.
-
-    Returns:
-        The completed request.
-    """
-    sizes = biped.sizes
-    configured = WalkRequest(
-        half_width=None if sizes.step_width is None else 0.5 * sizes.step_width,
-        step_length=sizes.step_length,
-        step_height=sizes.step_height,
-        step_time=sizes.step_time,
-        com_height=sizes.com_height,
-    )
-    request = request.with_defaults(configured)
-    height = request.com_height or HEIGHT_FRACTION * float(stance.com[2])
-    left, right = stance.feet
-    fitting = WalkRequest(
-        com_height=height,
-        step_height=LIFT_FRACTION * height,
-        step_length=STEP_FRACTION * height,
-        half_width=0.5 * (left.y - right.y),
-    )
-    return request.with_defaults(fitting)
-
-
-def make_plan(request: WalkRequest, biped: Biped, stance: Stance) -> WalkPlan:
-    """Plans a request from the robot's stance.
-
-    Args:
-        request: the walk.
-        biped: the robot.
-        stance: of the robot.
-
-    Returns:
-        The plan of feet, ZMP and CoM.
-
-    Raises:
-        PlanError: its footsteps or times are not possible.
-    """
-    if request.method not in (None, *METHODS):
-        raise PlanError(
-            f"method is {request.method!r}: give one of {', '.join(METHODS)}"
-        )
-    request = complete(request, biped, stance)
-    zmp_x, zmp_y = sole_center(biped)
-    own = {"zmp_x": zmp_x, "zmp_y": zmp_y, "min_width": min_width(biped)}
-    timing = Timing(**own, **fields_for(request, Timing))
-    if any(leg.free for leg in biped.legs):  # which standing on one foot tilts
-        between = request.double_support or SHORT_SUPPORT * timing.step_time
-        timing = replace(timing, sway=0.5 * timing.step_time, double_support=between)
-    steps = request.footsteps or plan_footsteps(
-        WalkParameters(**fields_for(request, WalkParameters)), stance.feet
-    )
-    longest = MAX_DURATION - timing.start_time - timing.stop_time
-    max_steps = int(longest // (timing.step_time + timing.double_support))
-    if len(steps) > max_steps:
-        raise PlanError(
-            f"{len(steps)} steps would take longer than {MAX_DURATION:g} s, which is too long for "
-            f"one plan: give at most {max_steps} at a time"
-        )
-    return WalkPlan(stance.feet, steps, timing)
-
-
-def fields_for(
-    request: WalkRequest, kind: type[Timing] | type[WalkParameters]
-) -> dict[str, Any]:
-    """The values of a request for the fields of a class.
-
-    Args:
-        request: the walk.
-        kind: the class.
-
-    Returns:
-        Keyword arguments, without values of None.
-    """
-    values = {field.name: getattr(request, field.name, None) for field in fields(kind)}
-    return {name: value for name, value in values.items() if value is not None}
 
 
 BLEND = 0.4  # s, from the walk as it was planned to the one that stops
 NEAR = 0.01  # m, of the CoM, and 0.05 m/s: what may be blended
 NEAR_SPEED = 0.05
-
-
-def make_stand(biped: Biped, q: Array) -> "Walk":
-    """A walk without steps at the present posture.
-
-    Args:
-        biped: the robot.
-        q: (n,) rad or m.
-
-    Raises:
-        PlanError: the soles are not on one plane.
-    """
-    stance = find_stance(biped, q)
-    plan = WalkPlan(
-        stance.feet, (), Timing(min_width=0.0, com_height=float(stance.com[2]))
-    )
-    samples = plan.sample(plan.grid(0.1))
-    com, zmp = (
-        np.tile(stance.com * scale, (len(samples.time), 1))
-        for scale in (1.0, [1, 1, 0])
-    )
-    path = JointPath(np.zeros(1), q[None], np.zeros((1, len(q))))
-    return Walk(plan, replace(samples, com=com, zmp=zmp), path, "exact")
-
-
-@dataclass(frozen=True, eq=False)
-class WalkInstant:
-    """A planned walk at a time, in the walk's frame.
-
-    Attributes:
-        com: (3,) m, planned CoM.
-        zmp: (3,) m, planned ZMP.
-        soles: (2, 3, 4) poses of the soles.
-        stance: (2,) which feet stand.
-        step: number of the step that is being made, or that comes next; -1: none.
-        swing: side of the foot in the air; "": none.
-    """
-
-    com: Array
-    zmp: Array
-    soles: Array
-    stance: Array
-    step: int
-    swing: str
-
-
-@dataclass(frozen=True, eq=False)
-class Walk:
-    """A feasible walk with its joint targets.
-
-    Attributes:
-        plan: of feet, ZMP and CoM.
-        samples: the walk at the times of the path; the CoM with its correction, if any.
-        path: joint targets from 0 to plan.duration, within all limits.
-        method: by which it was solved.
-        note: what the method could not do; "" when there is nothing.
-        before: steps that were made before the plan's first one: see Walker.change.
-        later: s, by which its time begins later than that of the walk that it changes.
-        fed_back: False: the stabiliser does not change it.
-    """
-
-    plan: WalkPlan
-    samples: Samples
-    path: JointPath
-    method: str
-    note: str = ""
-    before: int = 0
-    later: float = 0.0
-    fed_back: bool = True
-
-    @property
-    def duration(self) -> float:
-        """Duration of the walk, s."""
-        return self.plan.duration
-
-    def instant(self, t: float) -> WalkInstant:
-        """The plan at a time; the feet at the next point of the path.
-
-        Args:
-            t: s.
-        """
-        s = self.samples
-        i = min(max(int(s.time.searchsorted(t - 1e-9)), 1), len(s.time) - 1)
-        begin, end = s.time[i - 1 : i + 1].tolist()
-        part = min(max((t - begin) / (end - begin), 0.0), 1.0)
-        com, zmp = (x[i - 1] + part * (x[i] - x[i - 1]) for x in (s.com, s.zmp))
-        left, right = s.stance[i].tolist()
-        swing = "" if left and right else SIDES[int(left)]
-        return WalkInstant(com, zmp, s.feet[i], s.stance[i], self.step_at(t), swing)
-
-    @property
-    def steps(self) -> int:
-        """Number of steps, also of those that were made before the plan's first one."""
-        return self.before + len(self.plan.steps)
-
-    def step_at(self, t: float) -> int:
-        """Number of the step that is being made, or that comes next.
-
-        Args:
-            t: s.
-
-        Returns:
-            From 0, including steps before the plan's first one; -1: all are made.
-        """
-        made = self.steps_made(t)
-        return made if made < self.steps else -1
-
-    def steps_made(self, t: float) -> int:
-        """Number of steps that are made at a time.
-
-        Args:
-            t: s.
-        """
-        return self.before + int((self.plan.touch_downs <= t).sum())
 
 
 class Walker:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from com_control.walking.biped import Biped
-from com_control.walking.closed_form_ik import ClosedFormSolver, fits
+from com_control.walking.closed_form_ik import fits
+from com_control.walking.com_ik import ClosedFormSolver
 from com_control.walking.newton_ik import NewtonSolver
 from com_model import ConfigError, RobotConfig, RobotModel, Sesc
 from com_model.dynamics.kinematics import body_poses

@@ -5,8 +5,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from com_control.walking import leg_ik, pelvis_map
-from com_control.walking.closed_form_ik import ClosedFormSolver, fits
-from com_control.walking.com_ik import ComIk, ComPath
+from com_control.walking.closed_form_ik import fits
+from com_control.walking.com_ik import ClosedFormSolver, ComIk, ComPath
 from com_model import ComModelError, ShapeError
 
 pytestmark = pytest.mark.slow

@@ -5,8 +5,9 @@ import pytest
 
 from com_control.command_guard import GuardOptions
 from com_control.walking.session import WalkPhase, WalkSession
+from com_control.walking.walk import WalkRequest
 from com_control.walking.walk_monitor import Reading, WalkChecks
-from com_control.walking.walker import Walker, WalkRequest
+from com_control.walking.walker import Walker
 
 pytestmark = pytest.mark.slow
 STEP = 0.02  # s, between readings

@@ -20,7 +20,8 @@ from com_control.walking.law_table import (
 )
 from com_control.walking.stabiliser import Fault, Stabiliser, ankle_stiffness
 from com_control.walking.stabiliser_law import TURN_TIME
-from com_control.walking.walker import Walker, WalkRequest
+from com_control.walking.walk import WalkRequest
+from com_control.walking.walker import Walker
 from com_model.dynamics import GRAVITY
 from com_model.geometry.rotations import UP, rotations_about
 

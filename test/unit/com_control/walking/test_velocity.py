@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from com_control.exceptions import PlanError
-from com_control.walking.biped import find_stance, sole_center
+from com_control.walking.biped import sole_center
+from com_control.walking.stance import find_stance
 from com_control.walking.velocity import KEPT, TURN, VelocityWalker
-from com_control.walking.walker import Walker, WalkRequest
+from com_control.walking.walk import WalkRequest
+from com_control.walking.walker import Walker
 
 pytestmark = pytest.mark.slow
 REQUEST = WalkRequest(

@@ -5,12 +5,13 @@ import pytest
 from baselines.paper_walk import paper_walk
 
 from com_control.exceptions import PlanError
-from com_control.walking.biped import find_stance
+from com_control.walking.biped import heading_to_pelvis
 from com_control.walking.com_ik import ComIk
 from com_control.walking.footsteps import WalkParameters
-from com_control.walking.joint_path import heading_to_pelvis, solve_joints
+from com_control.walking.stance import find_stance
+from com_control.walking.walk import WalkRequest, make_plan
+from com_control.walking.walk_joints import solve_joints
 from com_control.walking.walk_plan import Timing
-from com_control.walking.walker import WalkRequest, make_plan
 
 
 def test_the_walk_of_the_paper(robots):

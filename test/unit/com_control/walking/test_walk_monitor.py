@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from com_control.walking.walk import WalkRequest
 from com_control.walking.walk_monitor import Reading, WalkEstimator
-from com_control.walking.walker import Walker, WalkRequest
+from com_control.walking.walker import Walker
 
 
 def wrenches(left, right):

@@ -1,0 +1,238 @@
+"""Joint angles of a planned walk, and walks whose zero moment point (ZMP) is the planned one.
+
+The pendulum of a plan has all its mass in one point. Swinging legs have angular momentum, which
+moves the ZMP by dZMP, centimetres when steps are quick. A shift x of the CoM moves the ZMP by
+
+  x - k h x'',  h = (c_z - z_ground) / (g + c_z'')
+
+with k = 1 for a pendulum. The trunk of a robot moves more than its CoM, and higher up: k is
+about 1.5, and different forwards and sideways. So each pass solves x - k h x'' = -dZMP, a
+tridiagonal system in the samples, for a CoM that is stationary before and after the walk;
+inverse kinematics and inverse dynamics follow; and the resulting motion of the ZMP determines k
+of the next pass (least squares over the walk). With k fixed at 1 half of the error would remain
+at each pass.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import solve_banded
+
+from com_control.exceptions import PlanError
+from com_control.walking.biped import Biped, heading_to_pelvis
+from com_control.walking.com_ik import ComIk
+from com_control.walking.joint_path import check_path
+from com_control.walking.walk_plan import Samples, WalkPlan
+from com_control.walking.zmp import RobotPath, differences, multi_body_zmp
+from com_model.arrays import Array, FrozenArrays
+from com_model.dynamics import GRAVITY
+from com_model.dynamics.inverse_dynamics import Dynamics
+from com_model.joint_path import JointPath
+
+
+@dataclass(frozen=True, eq=False)
+class WalkJoints(FrozenArrays):
+    """A walk in joint angles at N times; arrays are read-only.
+
+    Attributes:
+        time: (N,) s.
+        q: (N, n) rad or m, all joints of the robot.
+        qd: (N, n) rad/s or m/s, by differences.
+        pelvis: (N, 3) m, origin of the pelvis' frame in the world.
+        R_pelvis: (N, 3, 3) its orientation.
+        com_errors: (N,) m.
+    """
+
+    time: Array
+    q: Array
+    qd: Array
+    pelvis: Array
+    R_pelvis: Array
+    com_errors: Array
+
+
+def solve_joints(ik: ComIk, samples: Samples, since: float = 0.0) -> WalkJoints:
+    """Computes the joint angles of a walk, within the limits of the URDF.
+
+    Args:
+        ik: of the robot.
+        samples: CoM, feet and pelvis' orientation over time.
+        since: s, from which on it will be walked: earlier parts are not checked.
+
+    Returns:
+        The joint angles at the samples' times.
+
+    Raises:
+        PlanError: a point is out of reach, or beyond the limits of a joint's position or speed;
+            the message names the time and the joint.
+    """
+    R_pelvis = np.ascontiguousarray(samples.R_pelvis @ heading_to_pelvis(ik.biped))
+    path = ik.solve_path(samples.com, samples.feet, R_pelvis)
+    bad = np.flatnonzero(path.outcomes * (samples.time >= since))
+    if len(bad):
+        i = int(bad[0])
+        found = ik.solve(samples.com[i], samples.feet[i], R_pelvis[i])
+        reason = found.reason or "the solution is not reached from the point before"
+        raise PlanError(
+            f"the walk is not feasible at {samples.time[i]:.3f} s: {reason}: make the steps "
+            "shorter or lower, or let the CoM be at another height"
+        )
+    q = ik.full(path.q)
+    qd = np.gradient(q, samples.time, axis=0)
+    check_path(ik.biped.model, JointPath(samples.time, q, qd).after(since - 1e-9))
+    return WalkJoints(samples.time, q, qd, path.pelvis, path.R_pelvis, path.errors)
+
+
+PASSES = 6
+
+# m, distance of the robot's ZMP to the planned one that counts as met
+ZMP_TOLERANCE = 1e-4
+
+_LEVERS = 0.5, 3.0  # least and greatest k
+
+
+@dataclass(frozen=True, eq=False)
+class RefinedWalk(FrozenArrays):
+    """A walk whose ZMP, with all bodies, is the planned one; arrays are read-only.
+
+    Attributes:
+        joints: joint angles at N times.
+        samples: the plan at these times, with the corrected CoM.
+        zmp: (N, 3) m, of the robot with all its bodies in this motion.
+        errors: (P + 1,) m, largest distance of the ZMP to the planned one, before the first
+            correction and after each.
+        reason: why the error is not within the tolerance; "" when it is.
+    """
+
+    joints: WalkJoints
+    samples: Samples
+    zmp: Array
+    errors: Array
+    reason: str
+
+
+def refine(
+    ik: ComIk,
+    plan: WalkPlan,
+    dt: float = 0.01,
+    passes: int = PASSES,
+    since: float = 0.0,
+) -> RefinedWalk:
+    """Computes joint angles with which the robot's ZMP is the planned one.
+
+    When a correction exceeds the robot's reach or limits, or increases the error of the ZMP, the
+    best walk so far is returned, with a reason.
+
+    Args:
+        ik: of the robot.
+        plan: the walk.
+        dt: s, between samples.
+        passes: largest number of corrections; 0: the walk as planned, with its ZMP.
+        since: s, from which on it will be walked: see solve_joints.
+
+    Returns:
+        The walk with the smallest error.
+
+    Raises:
+        PlanError: the walk as planned cannot be walked, before any correction; or passes, dt are
+            out of bounds.
+    """
+    if not passes >= 0:
+        raise PlanError(f"passes is {passes}: give 0 or more")
+    time, dynamics = plan.grid(dt), Dynamics(ik.biped.model)
+    dt = float(time[1] - time[0])
+
+    def solve(samples: Samples) -> RefinedWalk:
+        joints = solve_joints(ik, samples, since)
+        zmp = multi_body_zmp(
+            dynamics, robot_path(ik.biped, joints, dt), samples.zmp[:, 2]
+        )
+        error = np.linalg.norm(zmp[:, :2] - samples.zmp[:, :2], axis=1).max()
+        return RefinedWalk(joints, samples, zmp, np.array([error]), "")
+
+    done = [solve(plan.sample(time))]
+    lever, reason = np.ones(2), ""
+    while done[-1].errors[0] > ZMP_TOLERANCE and len(done) <= passes:
+        now = done[-1]
+        shift = correction(
+            now.samples, now.zmp[:, :2] - now.samples.zmp[:, :2], lever, dt
+        )
+        try:
+            done.append(solve(_shifted(now.samples, shift, dt)))
+        except PlanError as error:
+            reason = f"a correction of the CoM leads out of reach: {error}"
+            break
+        lever = _lever(now.samples, shift, done[-1].zmp[:, :2] - now.zmp[:, :2], dt)
+    best = min(done, key=lambda one: float(one.errors[0]))
+    reason = reason or (
+        f"the ZMP stays {1e3 * best.errors[0]:.3g} mm from the planned one after {len(done) - 1} "
+        f"passes, {1e3 * ZMP_TOLERANCE:.3g} mm were wanted"
+    )
+    errors = np.concatenate([one.errors for one in done])
+    return replace(
+        best, errors=errors, reason="" if errors.min() <= ZMP_TOLERANCE else reason
+    )
+
+
+def robot_path(biped: Biped, joints: WalkJoints, dt: float) -> RobotPath:
+    """The motion of the root link in a walk; joints above the legs keep their posture.
+
+    Args:
+        biped: the robot.
+        joints: of the walk.
+        dt: s, between samples.
+    """
+    R, p = biped.root_in_pelvis(joints.q[0])
+    return RobotPath(
+        dt, joints.q, joints.R_pelvis @ R, joints.pelvis + joints.R_pelvis @ p
+    )
+
+
+def correction(samples: Samples, away: Array, lever: Array, dt: float) -> Array:
+    """Shift x of the CoM with x - k h x'' = -away, stationary at both ends.
+
+    Args:
+        samples: of the walk, for the pendulum's h.
+        away: (N, 2) m, of the ZMP from the planned one.
+        lever: k (2,), along x and y.
+        dt: s, between samples.
+
+    Returns:
+        (N, 2) m.
+    """
+    shift = np.empty_like(away)
+    for axis in range(2):
+        weight = lever[axis] * _pendulum(samples) / dt**2
+        bands = np.zeros((3, len(weight)))
+        bands[0, 1:], bands[2, :-1] = -weight[:-1], -weight[1:]
+        bands[1] = 1.0 + 2.0 * weight
+        bands[1, [0, -1]] -= weight[[0, -1]]
+        shift[:, axis] = solve_banded((1, 1), bands, -away[:, axis])
+    return shift
+
+
+def _pendulum(samples: Samples) -> Array:
+    """The pendulum's h = height / (g + acceleration) (N,) s^2."""
+    height = samples.com[:, 2] - samples.zmp[:, 2]
+    return np.asarray(height / (GRAVITY + samples.com_acceleration[:, 2]))
+
+
+def _lever(samples: Samples, shift: Array, moved: Array, dt: float) -> Array:
+    """The k (2,) for which a shift (N, 2) of the CoM best explains the ZMP's motion (N, 2)."""
+    push = _pendulum(samples)[:, None] * differences(shift, dt)[1]
+    squares = np.sum(push * push, axis=0)
+    found = np.sum((shift - moved) * push, axis=0) / np.where(
+        squares > 0.0, squares, 1.0
+    )
+    return np.asarray(np.clip(np.where(squares > 0.0, found, 1.0), *_LEVERS))
+
+
+def _shifted(samples: Samples, shift: Array, dt: float) -> Samples:
+    moved = np.column_stack((shift, np.zeros(len(shift))))
+    velocity, acceleration = differences(moved, dt)
+    return replace(
+        samples,
+        com=samples.com + moved,
+        com_velocity=samples.com_velocity + velocity,
+        com_acceleration=samples.com_acceleration + acceleration,
+    )
