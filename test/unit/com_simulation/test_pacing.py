@@ -100,7 +100,7 @@ def test_a_sample_waits_for_all_nodes():
 def test_a_node_that_is_late_is_waited_for_when_it_has_caught_up():
     lockstep = Lockstep(["gait", "estimator"])
     lockstep.answer("gait", 10)
-    lockstep.leave_behind(lockstep.wait(10, 0.0))
+    lockstep.continue_without(lockstep.wait(10, 0.0))
     assert lockstep.late == ("estimator",)
     lockstep.answer("gait", 20)
     assert lockstep.wait(20, 0.0) == ()

@@ -152,7 +152,7 @@ class Finding:
 
 
 @dataclass(frozen=True, eq=False)
-class Verdict:
+class DiagnosisResult:
     """Result of the diagnosis at one time.
 
     Attributes:
@@ -208,7 +208,7 @@ class Diagnosis:
         self._since_inference, self._seen, self.unexplained = 0, 0.0, False
         self.time = 0.0
         self.inference: Inference = infer(self.layout, self.sums.total, [], [])
-        self.verdict = Verdict((), Hint.NONE, "no data yet")
+        self.verdict = DiagnosisResult((), Hint.NONE, "no data yet")
 
     @property
     def excited(self) -> bool:
@@ -369,7 +369,7 @@ class Diagnosis:
             self._changes.append((i, mark))
             self._marks = [m for m in self._marks if m[0] > time]
 
-    def _judge(self) -> Verdict:
+    def _judge(self) -> DiagnosisResult:
         inference, culprits = self.inference, self.layout.culprits
         settled = {i: mark[0] for i, mark in self._changes}
         found = []
@@ -407,7 +407,7 @@ class Diagnosis:
             if beyond
             else ""
         )
-        return Verdict(tuple(found), hint, text or self._sentence(found, hint))
+        return DiagnosisResult(tuple(found), hint, text or self._sentence(found, hint))
 
     def _guilt(self, i: int) -> float:
         """Probability that a cause that is part of the model is still beyond its tolerance.

@@ -156,8 +156,8 @@ MASS_FRACTION = 0.02  # of the URDF's mass: less is not reported
 
 
 @dataclass(frozen=True, eq=False)
-class Verdict:
-    """Decision about a sample.
+class CheckedSample:
+    """A sample after the checks, and what is wrong with it.
 
     Attributes:
         sample: for the estimator, with NaN for readings that must not be used; None: not usable.
@@ -209,7 +209,7 @@ class InputChecks:
         self._last = np.full(2 * len(self._names), np.nan)
         self._changed = 0.0
 
-    def check(self, sample: Sample) -> Verdict:
+    def check(self, sample: Sample) -> CheckedSample:
         """Checks a sample.
 
         Args:
@@ -220,7 +220,7 @@ class InputChecks:
         """
         order = self._timing.order(sample.time)
         if order is Order.DROP:
-            return Verdict(None, _found(self._timing.problem()))
+            return CheckedSample(None, _found(self._timing.problem()))
         restart = order is Order.RESTART
         if restart:
             self._restart()
@@ -231,7 +231,7 @@ class InputChecks:
                 Problem(Severity.HOLD, f"{text}hangs") if repeated >= FROZEN else None
             )
             problems = _found(hanging, self.gait.problem, self._timing.problem())
-            return Verdict(None, problems, restart)
+            return CheckedSample(None, problems, restart)
         joints, time = self._joints, sample.time
         bad, torque = self._torques.update(time, sample.effort[joints])
         encoder = self._encoders.update(
@@ -250,7 +250,7 @@ class InputChecks:
         )
         cleaned = _cleaned(sample, joints[bad], trust)
         held = worst(problems) is Severity.HOLD
-        return Verdict(
+        return CheckedSample(
             None if held else cleaned, problems, restart, None if encoder else cleaned
         )
 

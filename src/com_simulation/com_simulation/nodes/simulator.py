@@ -412,7 +412,7 @@ class Simulator(RobotNode[Parameters]):
                 else "the start"
             )
             if waited > timeout:
-                self._lockstep.leave_behind(missing)
+                self._lockstep.continue_without(missing)
                 self.get_logger().error(
                     f"no answer of {', '.join(missing)} to {what} within {timeout:g} s: the "
                     "simulation goes on without; see the log of the node"

@@ -131,7 +131,7 @@ class Lockstep:
             )
             return missing
 
-    def leave_behind(self, nodes: Sequence[str]) -> None:
+    def continue_without(self, nodes: Sequence[str]) -> None:
         """Continues without nodes, until they answer the last sample again.
 
         Args:
