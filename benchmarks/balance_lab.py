@@ -21,7 +21,7 @@ from com_simulation.physics.suspension_rig import Tilt
 from com_simulation.physics.world_builder import build_world
 
 Array = NDArray[np.float64]
-Desire = Callable[[float, BalanceSession], "tuple[Array, Array] | None"]
+DesiredCom = Callable[[float, BalanceSession], "tuple[Array, Array] | None"]
 
 CONFIGS = Path(__file__).resolve().parents[1] / "src" / "robot_descriptions" / "config"
 RATE_HZ = 500.0
@@ -76,7 +76,7 @@ def load(robot: str = "hoap2") -> tuple[RobotModel, RobotConfig]:
 
 def run(
     duration: float,
-    desire: Desire,
+    desired_com: DesiredCom,
     tilt: Tilt | None = None,
     options: BalanceOptions | None = None,
     noise: NoiseLevels | None = None,
@@ -88,7 +88,7 @@ def run(
 
     Args:
         duration: s of the control.
-        desire: From the time and the session to CoM and its velocity; None: as it was.
+        desired_com: From the time and the session to CoM and its velocity; None: as it was.
         tilt: Of the floor; its start counts from the simulation's, SETTLE before the control's.
         options: Of the control.
         noise: Of the sensors.
@@ -109,9 +109,9 @@ def run(
             continue
         if not session.active:
             session.start()
-        wanted = desire(reading.time - SETTLE, session)
+        wanted = desired_com(reading.time - SETTLE, session)
         if wanted is not None:
-            session.desire(*wanted)
+            session.set_desired_com(*wanted)
         begin = time.process_time()
         command = session.step(
             read_sensors(model, world.imu_link, reading, world.posture)

@@ -16,14 +16,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from balance_lab import SETTLE, Array, Desire, Run, load, run
+from balance_lab import SETTLE, Array, DesiredCom, Run, load, run
 
 from com_control.balance.balancer import BalanceOptions
-from com_control.balance.demonstrations import Demonstration, reach, squat, sway
+from com_control.balance.demonstrations import reach, squat, sway
 from com_control.balance.session import BalanceSession
 from com_control.balance.soles import Soles, balance_frame
 from com_model import html
 from com_model.files import write_file
+from com_model.joint_path import JointPath
 from com_model.plotting import BLUE, INK, RED, new_figure, robot_figure, style_axes
 from com_simulation.physics.sensors import PRESETS
 from com_simulation.physics.suspension_rig import STAYS, Tilt
@@ -64,16 +65,16 @@ def stay(_: float, __: BalanceSession) -> None:
     """The CoM to where it stood."""
 
 
-def follow(kind: str, begin: float) -> tuple[Desire, float]:
+def follow(kind: str, begin: float) -> tuple[DesiredCom, float]:
     """A demonstration from `begin` (s) on, and how long it takes."""
     model, config = load()
     feet = Soles(model, config.feet)
     poses = feet.poses(config.nominal_posture(model))
     up = poses.R[:, :, 2].mean(axis=0)
     corners = balance_frame(poses, feet.points(poses), up / np.linalg.norm(up)).corners
-    made: dict[str, Demonstration] = {}
+    made: dict[str, JointPath] = {}
 
-    def make(com: Array) -> Demonstration:
+    def make(com: Array) -> JointPath:
         if kind == "squat":
             return squat(com, 0.03, count=1)
         return (
@@ -82,14 +83,14 @@ def follow(kind: str, begin: float) -> tuple[Desire, float]:
             else reach(com, corners, BalanceOptions().margin)
         )
 
-    def desire(time: float, session: BalanceSession) -> tuple[Array, Array] | None:
+    def desired_com(time: float, session: BalanceSession) -> tuple[Array, Array] | None:
         if time < begin or session.desired is None:
             return None
         if kind not in made:
             made[kind] = make(session.desired.copy())
         return made[kind].sample(time - begin)
 
-    return desire, make(np.array([0.005, 0.0, 0.25])).duration
+    return desired_com, make(np.array([0.005, 0.0, 0.25])).end
 
 
 def report(name: str, done: Run, since: float = 0.0) -> float:
@@ -196,9 +197,9 @@ def main() -> None:
     report("tilting, joints only held", loose)
     moved = {}
     for kind in ("squat", "sway", "reach"):
-        desire, duration = follow(kind, 0.5)
+        desired_com, duration = follow(kind, 0.5)
         moved[kind] = run(
-            duration + 1.0, desire, Tilt(ANGLE, RATE, 0.0, SETTLE + 1.0, STAYS)
+            duration + 1.0, desired_com, Tilt(ANGLE, RATE, 0.0, SETTLE + 1.0, STAYS)
         )
         report(f"{kind} on the tilting floor", moved[kind])
         fell |= moved[kind].fell

@@ -78,7 +78,7 @@ def lean(
             if not session.active:
                 session.start()
             if step is not None and (desired := player.next(time, step)):
-                session.desire(*desired)
+                session.set_desired_com(*desired)
             command = session.step(sensors)
             if command is not None:
                 simulation.lead(command.position, command.velocity)

@@ -25,7 +25,7 @@ from scipy.spatial.transform import Rotation
 from com_control.exceptions import MotionError
 from com_control.motion.csv_file import read_motion
 from com_control.motion.limits import check_motion, find_motion_file
-from com_control.motion.motion import Motion, MotionLayout, RowPath
+from com_control.motion.motion import Motion, MotionLayout
 from com_identification.tip_over.quasi_static import JointErrors, read_joint_errors
 from com_model import (
     ComModelError,
@@ -119,7 +119,7 @@ class Lab:
         rows = np.where(
             np.isnan(motion.positions), nominal[self._columns], motion.positions
         )
-        self._path = RowPath(replace(motion, positions=rows))
+        self._path = replace(motion, positions=rows).path()
         self._first, self._still = nominal, np.zeros(model.n_joints)
         self._first[self._columns] = rows[0]
 
@@ -140,7 +140,7 @@ class Lab:
         drive = Drive(self._model, limits[0], limits[1], lag)
         simulation = Simulation(world, SAMPLE, drive=drive)
         feet = {body_of_foot(world.robot, foot) for foot in world.feet}
-        end = SETTLE + self._path.end - self._path.start + REST
+        end = SETTLE + self._path.end - self._path.time[0] + REST
         readings: list[Reading] = []
         begin, fell = 0, np.nan
         try:
@@ -195,7 +195,7 @@ class Lab:
 
     def _targets(self, t: float, offset: Array) -> tuple[Array, Array]:
         position, velocity = self._first + offset, self._still.copy()
-        place, velocity[self._columns] = self._path.sample(self._path.start + t)
+        place, velocity[self._columns] = self._path.sample(self._path.time[0] + t)
         position[self._columns] = place + offset[self._columns]
         return position, velocity
 
@@ -209,7 +209,7 @@ class Lab:
         heading = np.arctan2(turned[:, 1, 0], turned[:, 0, 0])
         (c, s), way = (np.cos(heading[0]), np.sin(heading[0])), last.root_position
         forward, left = np.array([[c, s], [-s, c]]) @ (way - first.root_position)[:2]
-        duration = min(last.time - SETTLE, self._path.end - self._path.start)
+        duration = min(last.time - SETTLE, self._path.end - self._path.time[0])
         torque = np.abs([reading.effort for reading in readings[begin:]])
         turn = np.degrees(np.angle(np.exp(1j * (heading[1] - heading[0]))))
         return {

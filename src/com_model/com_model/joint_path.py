@@ -1,4 +1,4 @@
-"""Joint targets over time.
+"""Joint targets over time, for all packages.
 
 Between two points that are h apart the targets go along the cubic that has the positions and the
 velocities of both, as controllers of joint trajectories do.
@@ -58,6 +58,28 @@ class JointPath(FrozenArrays):
     time: Array
     q: Array
     qd: Array
+
+    @classmethod
+    def through(cls, points: ArrayLike, span: float, dt: float = 0.01) -> JointPath:
+        """Straight lines from point to point, quintics in time, stationary at each point.
+
+        Args:
+            points: (k, n) rad or m, at least two; the first at time 0.
+            span: s, from one point to the next, above 0.
+            dt: s, largest time between the points of the result.
+
+        Returns:
+            The path; its largest speed is 1.875 times the mean speed of a line.
+        """
+        corners = np.asarray(points, dtype=float)
+        count, lines = max(int(np.ceil(span / dt)), 1), len(corners) - 1
+        s = np.arange(count * lines + 1) / count
+        k = np.minimum(s.astype(int), lines - 1)
+        value, slope, _ = quintic(s - k)
+        way = np.diff(corners, axis=0)[k]
+        return cls(
+            s * span, corners[k] + value[:, None] * way, slope[:, None] / span * way
+        )
 
     @property
     def end(self) -> float:

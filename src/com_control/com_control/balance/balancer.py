@@ -360,7 +360,7 @@ class Balancer:
         poses = self.soles.poses(q)
         frame = balance_frame(poses, self.soles.points(poses), up)
         self._normal, self._turning = frame.normal, np.zeros(3)
-        place = frame.place(self._sesc.com(q))
+        place = frame.transform(self._sesc.com(q))
         self.reference.reset(place)
         self._shaped.reset(place[:2])
         return frame
@@ -387,7 +387,7 @@ class Balancer:
         com, J = self._sesc.com_and_jacobian(q)
         weights = self.soles.weights(poses, com, up)
         frame = balance_frame(poses, self.soles.points(poses), up, weights)
-        place = frame.place(com)
+        place = frame.transform(com)
         if (
             dt > 0.0
         ):  # the ground's turning (3,) rad/s in the balance frame: n x dn/dt, smoothed
@@ -454,7 +454,7 @@ class Balancer:
         com, J = self._sesc.com_and_jacobian(q)
         weights = self.soles.weights(poses, com, frame.R_balance_root[2])
         A = self._com_rows(frame, (com, J), ground_motion(poses, weights, frame.origin))
-        height = float(frame.place(com)[2])
+        height = float(frame.transform(com)[2])
         return standing_resonance(self.model, self._servo, q, poses, (height, A[:2]))
 
     # --- tasks ---------------------------------------------------------------------------------

@@ -1,57 +1,23 @@
 """Squat, sway and reach as motions of the desired centre of mass.
 
-Each is a function of time that begins and ends at rest at the present CoM. The robot should
-stand with both legs slightly bent.
+Each is a path of the CoM (3,) m in the balance frame, at rest at each of its points, that begins
+and ends at the present CoM. The robot should stand with both legs slightly bent.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from com_control.balance.balancer import BalanceStep
 from com_control.balance.soles import hold_inside
 from com_model.arrays import Array, as_array
-from com_model.joint_path import quintic
+from com_model.joint_path import JointPath
 
 STEP_TIME = 2.0  # s, from one point to the next
 REACHED = 0.9  # of the way to the margin
 
 
-@dataclass(frozen=True, eq=False)
-class Demonstration:
-    """A motion of the desired CoM in the balance frame: at rest at each point, quintics between.
-
-    Attributes:
-        name: of the motion.
-        points: (k, 3) m.
-    """
-
-    name: str
-    points: Array
-
-    @property
-    def duration(self) -> float:
-        """Time from the first point to the last, s."""
-        return (len(self.points) - 1) * STEP_TIME
-
-    def sample(self, time: float) -> tuple[Array, Array]:
-        """The desired CoM at a time.
-
-        Args:
-            time: s from the start; clipped to the duration.
-
-        Returns:
-            CoM (3,) m and its velocity (3,) m/s.
-        """
-        time = min(max(time, 0.0), self.duration)
-        leg = min(int(time / STEP_TIME), len(self.points) - 2)
-        way = self.points[leg + 1] - self.points[leg]
-        shape, slope, _ = quintic(time / STEP_TIME - leg)
-        return self.points[leg] + shape * way, slope / STEP_TIME * way
-
-
-def squat(com: Array, depth: float, count: int = 2) -> Demonstration:
+def squat(com: Array, depth: float, count: int = 2) -> JointPath:
     """Lowers and raises the CoM.
 
     Args:
@@ -60,10 +26,10 @@ def squat(com: Array, depth: float, count: int = 2) -> Demonstration:
         count: number of repetitions.
     """
     low = com - np.array([0.0, 0.0, depth])
-    return Demonstration("squat", np.array([com, *[low, com] * count]))
+    return JointPath.through([com, *[low, com] * count], STEP_TIME)
 
 
-def sway(com: Array, width: float, count: int = 2) -> Demonstration:
+def sway(com: Array, width: float, count: int = 2) -> JointPath:
     """Moves the CoM to the left and to the right by the same distance, and back.
 
     Args:
@@ -72,10 +38,10 @@ def sway(com: Array, width: float, count: int = 2) -> Demonstration:
         count: number of repetitions.
     """
     way = np.array([0.0, width, 0.0])
-    return Demonstration("sway", np.array([com, *[com + way, com - way] * count, com]))
+    return JointPath.through([com, *[com + way, com - way] * count, com], STEP_TIME)
 
 
-def reach(com: Array, corners: Array, margin: float) -> Demonstration:
+def reach(com: Array, corners: Array, margin: float) -> JointPath:
     """Moves the CoM forwards, back, left and right towards the margin, returning each time.
 
     Args:
@@ -88,7 +54,7 @@ def reach(com: Array, corners: Array, margin: float) -> Demonstration:
     points = [com]
     for direction in ((1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0)):
         points += [_reached(com, outline, margin, far * np.array(direction)), com]
-    return Demonstration("reach", np.array(points))
+    return JointPath.through(points, STEP_TIME)
 
 
 def _reached(com: Array, corners: Array, margin: float, way: Array) -> Array:
@@ -105,7 +71,7 @@ NONE = "none"
 DEPTH = 0.12  # of the CoM's height, of squat and sway
 
 
-_MAKERS: dict[str, Callable[[BalanceStep, float], Demonstration]] = {
+_MAKERS: dict[str, Callable[[BalanceStep, float], JointPath]] = {
     "squat": lambda step, _: squat(step.com, DEPTH * float(step.com[2])),
     "sway": lambda step, _: sway(step.com, DEPTH * float(step.com[2])),
     "reach": lambda step, margin: reach(step.com, step.frame.corners, margin),
@@ -123,7 +89,7 @@ class DemonstrationPlayer:
 
     def __init__(self, name: str, margin: float) -> None:
         self._name, self._margin = name, margin
-        self._made: Demonstration | None = None
+        self._made: JointPath | None = None
         self._begin = 0.0
 
     def stop(self) -> None:
@@ -149,7 +115,7 @@ class DemonstrationPlayer:
         if self._made is None:
             self._made, self._begin = _MAKERS[self._name](step, self._margin), time
         passed = time - self._begin
-        if passed >= self._made.duration:
-            self._begin += self._made.duration
-            passed -= self._made.duration
+        if passed >= self._made.end:
+            self._begin += self._made.end
+            passed -= self._made.end
         return self._made.sample(passed)

@@ -192,7 +192,7 @@ class BalanceSession:
         self._balancer = self._stance = None
         self.guard.restart()
 
-    def desire(self, com: Array, velocity: Array = STILL) -> str:
+    def set_desired_com(self, com: Array, velocity: Array = STILL) -> str:
         """Sets the desired CoM.
 
         Args:
@@ -236,7 +236,7 @@ class BalanceSession:
             return str(error)
         return self._fall(reading)
 
-    def place(self, reading: BalanceReading, point: Array) -> Array:
+    def to_balance_frame(self, reading: BalanceReading, point: Array) -> Array:
         """Transforms a point of the root link's frame to the balance frame.
 
         Args:
@@ -253,9 +253,9 @@ class BalanceSession:
         if problem:
             raise BalanceError(problem)
         poses = self._soles.poses(reading.position)
-        return balance_frame(poses, self._soles.points(poses), self._up(reading)).place(
-            point
-        )
+        return balance_frame(
+            poses, self._soles.points(poses), self._up(reading)
+        ).transform(point)
 
     def restart_clock(self, jump: float) -> None:
         """Continues with times of another clock; see CommandGuard.change_clock.

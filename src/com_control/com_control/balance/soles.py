@@ -204,7 +204,7 @@ class BalanceFrame(FrozenArrays):
     slope: float
     corners: Array
 
-    def place(self, point: Array) -> Array:
+    def transform(self, point: Array) -> Array:
         """Transforms a point to the balance frame.
 
         Args:

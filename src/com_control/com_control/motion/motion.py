@@ -1,4 +1,4 @@
-"""A motion as arrays and as a smooth curve, and smooth approaches to its first row."""
+"""A motion as rows and as a smooth curve, ways to its first row, and timing along a path."""
 
 import os
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from com_control.exceptions import MotionError
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array, FrozenArrays, as_array, freeze
 from com_model.bodies import Indices
-from com_model.joint_path import quintic
+from com_model.joint_path import JointPath
 from com_model.strict_yaml import Section, read_yaml
 
 PERIOD, MODE = "period", "mode"
@@ -103,6 +103,7 @@ def _counts(joints: tuple[str, ...], config: RobotConfig) -> Array:
     return np.asarray(np.degrees(signs * per_degree))
 
 
+APPROACH_STEP = 0.01  # s, between the points of an approach
 _PEAK_SPEED = 1.875  # of 10 s^3 - 15 s^4 + 6 s^5
 _PEAK_ACCELERATION = 10.0 / np.sqrt(3.0)
 
@@ -150,6 +151,55 @@ class Motion:
             if np.isfinite(x)
         )
 
+    def row_at(self, t: float) -> int:
+        """Number of the last row at or before a time.
+
+        Args:
+            t: s.
+
+        Returns:
+            From 1; 1 before the first row.
+        """
+        return max(int(np.searchsorted(self.times, t + 1e-9, side="right")), 1)
+
+    def path(self) -> JointPath:
+        """The motion as a smooth curve in time that keeps every limit that its rows keep.
+
+        Between two rows the joints move along a line. Around row i, where the velocity changes
+        from v_{i-1} to v_i, a parabola of the length w_i = min(h_{i-1}, h_i) of its shorter
+        neighbour joins them:
+
+          q(t) = x_i + v_{i-1} (t - t_i) + (v_i - v_{i-1}) (t - t_i + w_i / 2)^2 / (2 w_i),
+          |t - t_i| <= w_i / 2
+
+        so that positions and velocities are convex combinations of those of the rows, and
+        accelerations are (v_i - v_{i-1}) / w_i: exactly what motion.limits checks. The curve
+        passes row i at a distance of |v_i - v_{i-1}| w_i / 8. It begins at rest w_0 / 2 before
+        the first row and ends at rest as long after the last one. Cubics through the ends of
+        lines and parabolas are those lines and parabolas.
+
+        Returns:
+            The curve; NaN for joints that are not driven.
+
+        Raises:
+            MotionError: the motion has no rows.
+        """
+        times, x = self.times, self.positions
+        if not len(times):
+            raise MotionError("a motion without rows cannot be played")
+        if len(times) == 1:
+            return JointPath(times, x, 0.0 * x)
+        steps = np.pad(np.diff(times), 1, mode="edge")  # before and after each row
+        half = 0.5 * np.minimum(steps[:-1], steps[1:])
+        still = 0.0 * x[:1]
+        speed = np.vstack((still, np.diff(x, axis=0) / steps[1:-1, None], still))
+        time = np.column_stack((times - half, times + half)).ravel()
+        way = half[:, None] * speed[:-1], half[:, None] * speed[1:]
+        q = np.hstack((x - way[0], x + way[1])).reshape(len(time), -1)
+        qd = np.hstack((speed[:-1], speed[1:])).reshape(len(time), -1)
+        kept = np.append(np.diff(time) > 1e-9, True)  # where parabolas meet: once
+        return JointPath(time[kept], q[kept], qd[kept])
+
     def rates(self) -> tuple[Array, Array]:
         """Velocities between the rows and accelerations at them.
 
@@ -168,32 +218,25 @@ class Motion:
         return speed, change
 
 
-def approach(
-    layout: MotionLayout,
-    start: ArrayLike,
-    end: ArrayLike,
-    period: float,
-    fraction: float = 0.5,
-) -> Motion:
-    """Smooth motion from the present positions to the first row of a motion.
+def plan_approach(
+    layout: MotionLayout, start: ArrayLike, end: ArrayLike, fraction: float = 0.5
+) -> JointPath:
+    """Plans a straight way from the present positions to the first row of a motion.
 
-      q(t) = start + (end - start) (10 s^3 - 15 s^4 + 6 s^5),  s = t / T
-
-    at rest at both ends, T the shortest time that keeps a fraction of the limits of velocity and
-    acceleration.
+    It takes the shortest time, at least APPROACH_STEP, that keeps a fraction of the limits of
+    velocity and acceleration; see JointPath.through.
 
     Args:
         layout: of the k joints, with their limits.
         start: (k,) rad or m.
         end: (k,) rad or m; NaN for joints that stay.
-        period: s, between rows.
         fraction: of the limits.
 
     Returns:
-        The motion, both ends included; one row where they are the same.
+        The path of the k joints, from time 0.
 
     Raises:
-        MotionError: start is not finite, or period or fraction is not positive.
+        MotionError: start is not finite, or fraction is not positive.
     """
     count = len(layout.joints)
     start, end = as_array("start", start, (count,)), as_array("end", end, (count,))
@@ -202,21 +245,15 @@ def approach(
             n for n, x in zip(layout.joints, start, strict=True) if not np.isfinite(x)
         ]
         raise MotionError(f"where the robot stands is not known: {', '.join(unknown)}")
-    if not (period > 0.0 and fraction > 0.0):
-        raise MotionError(
-            f"period and fraction must be positive, got {period:g} and {fraction:g}"
-        )
+    if not fraction > 0.0:
+        raise MotionError(f"fraction must be positive, got {fraction:g}")
     way = np.where(np.isnan(end), 0.0, end - start)
     shortest = np.maximum(
         _PEAK_SPEED * np.abs(way) / (fraction * layout.velocity),
         np.sqrt(_PEAK_ACCELERATION * np.abs(way) / (fraction * layout.acceleration)),
     )
-    rows = int(np.ceil(shortest.max(initial=0.0) / period))
-    s = np.arange(rows + 1) / max(rows, 1)
-    times = np.arange(rows + 1, dtype=np.float64) * period
-    return Motion(
-        layout.joints, times, np.asarray(start + quintic(s)[0][:, None] * way)
-    )
+    span = float(shortest.max(initial=APPROACH_STEP))
+    return JointPath.through([start, start + way], span, APPROACH_STEP)
 
 
 def clamped(layout: MotionLayout, motion: Motion) -> Motion:
@@ -235,148 +272,6 @@ def clamped(layout: MotionLayout, motion: Motion) -> Motion:
     harder = np.nanmax(np.abs(change) / layout.acceleration, initial=0.0)
     stretch = max(1.0, float(faster), float(np.sqrt(harder))) * (1.0 + 1e-9)
     return Motion(motion.joints, motion.times * stretch, positions)
-
-
-class RowPath:
-    """A motion as a smooth curve in time that keeps every limit that its rows keep.
-
-    Between two rows the joints move along a line. Around row i, where the velocity changes from
-    v_{i-1} to v_i, a parabola of the length w_i = min(h_{i-1}, h_i) of its shorter neighbour
-    joins them:
-
-      q(t) = x_i + v_{i-1} (t - t_i) + (v_i - v_{i-1}) (t - t_i + w_i / 2)^2 / (2 w_i),
-      |t - t_i| <= w_i / 2
-
-    so that positions and velocities are convex combinations of those of the rows, and
-    accelerations are (v_i - v_{i-1}) / w_i: exactly what motion.limits checks. The curve passes
-    row i at a distance of |v_i - v_{i-1}| w_i / 8. It is at rest before the first parabola and
-    after the last one.
-
-    Args:
-        motion: with at least one row.
-
-    Attributes:
-        motion: as given.
-        start: s, when it leaves the first row; half a row before that row's time.
-        end: s, when it has come to rest on the last row.
-
-    Raises:
-        MotionError: the motion has no rows.
-    """
-
-    def __init__(self, motion: Motion) -> None:
-        if not len(motion.times):
-            raise MotionError("a motion without rows cannot be played")
-        self.motion = motion
-        times = motion.times
-        steps = np.diff(times) if len(times) > 1 else np.zeros(1)
-        self._steps = np.pad(
-            steps, 1, mode="edge"
-        )  # s, from the row before each to it, and on
-        self.start = float(times[0] - steps[0] / 2.0)
-        self.end = float(times[-1] + steps[-1] / 2.0)
-
-    @property
-    def rows(self) -> int:
-        """Number of rows."""
-        return len(self.motion.times)
-
-    def row(self, t: float) -> int:
-        """Number of the last row at or before a time.
-
-        Args:
-            t: s.
-
-        Returns:
-            From 1; 1 before the first row.
-        """
-        return max(int(np.searchsorted(self.motion.times, t + 1e-9, side="right")), 1)
-
-    def sample(self, t: float) -> tuple[Array, Array]:
-        """Evaluates the curve.
-
-        Args:
-            t: s.
-
-        Returns:
-            Positions (k,) rad and velocities (k,) rad/s; NaN where not driven.
-        """
-        times, x = self.motion.times, self.motion.positions
-        if t <= self.start or t >= self.end or len(times) == 1:
-            row = x[0] if t <= self.start else x[-1]
-            return row.copy(), 0.0 * row
-        near = self._nearest(t)
-        before, after = self._speed(near - 1), self._speed(near)
-        s = t - times[near]
-        width = min(self._steps[near : near + 2])
-        if s <= -width / 2.0:
-            return x[near] + before * s, before
-        if s >= width / 2.0:
-            return x[near] + after * s, after
-        u, change = s + width / 2.0, after - before
-        return x[near] + before * s + change * u * u / (
-            2.0 * width
-        ), before + change * u / width
-
-    def _nearest(self, t: float) -> int:
-        """Index of the row that is nearest in time."""
-        times = self.motion.times
-        k = int(np.clip(np.searchsorted(times, t), 1, len(times) - 1))
-        return k - 1 if t - times[k - 1] < times[k] - t else k
-
-    def _speed(self, k: int) -> Array:
-        """Velocities (k,) from row k to the next; 0 before the first and after the last."""
-        x = self.motion.positions
-        if k < 0 or k >= len(x) - 1:
-            return np.asarray(0.0 * x[0])
-        return np.asarray((x[k + 1] - x[k]) / self._steps[k + 1])
-
-
-class PlayedPath:
-    """An approach followed by a motion; both begin and end at rest.
-
-    Args:
-        lead: the approach.
-        file: the motion.
-
-    Attributes:
-        approach_length: s, duration of the approach at full rate.
-        length: s, duration of both.
-    """
-
-    def __init__(self, lead: RowPath, file: RowPath) -> None:
-        self._lead, self._file = lead, file
-        self.approach_length = lead.end - lead.start
-        self.length = self.approach_length + file.end - file.start
-
-    def sample(self, place: float, rate: float) -> tuple[Array, Array]:
-        """Evaluates the path.
-
-        Args:
-            place: s of the path from its start at full rate.
-            rate: path seconds per second, 0 to 1.
-
-        Returns:
-            Positions (k,) rad and velocities (k,) rad/s.
-        """
-        beyond = place - self.approach_length
-        if beyond < 0.0:
-            position, velocity = self._lead.sample(self._lead.start + place)
-        else:
-            position, velocity = self._file.sample(self._file.start + beyond)
-        return position, velocity * rate
-
-    def file_time(self, place: float) -> float | None:
-        """Time in the motion.
-
-        Args:
-            place: s of the path.
-
-        Returns:
-            s; None during the approach.
-        """
-        beyond = place - self.approach_length
-        return None if beyond < 0.0 else self._file.start + beyond
 
 
 class PathTiming:
@@ -412,7 +307,7 @@ class PathTiming:
             time: s.
             rate: new rate, 0 to 1.
         """
-        place, now = self.place(time), self.rate(time)
+        place, now = self.progress(time), self.rate(time)
         self._t0, self._s0, self._from, self.goal = time, place, now, rate
 
     def rate(self, time: float) -> float:
@@ -427,7 +322,7 @@ class PathTiming:
         u = self._fraction(time)
         return self._from + (self.goal - self._from) * u * u * (3.0 - 2.0 * u)
 
-    def place(self, time: float) -> float:
+    def progress(self, time: float) -> float:
         """Progress at a time.
 
         Args:

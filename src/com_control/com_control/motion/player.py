@@ -14,15 +14,9 @@ from numpy.typing import ArrayLike
 
 from com_control.command_guard import CommandGuard, GuardOptions
 from com_control.exceptions import MotionError
-from com_control.motion.motion import (
-    Motion,
-    MotionLayout,
-    PathTiming,
-    PlayedPath,
-    RowPath,
-    approach,
-)
-from com_model.arrays import Array, FrozenArrays, as_array
+from com_control.motion.motion import Motion, MotionLayout, PathTiming, plan_approach
+from com_model.arrays import Array, as_array
+from com_model.joint_path import JointPath
 from com_model.parameters import parameter
 
 
@@ -88,24 +82,6 @@ class PlayerOptions:
     joint_timeout: float = 0.2
 
 
-@dataclass(frozen=True, eq=False)
-class Targets(FrozenArrays):
-    """The next joint targets; arrays are read-only.
-
-    Attributes:
-        joints: k names, those that the motion drives.
-        after: (m,) s after the time of the step, rising.
-        positions: (m, k) rad or m.
-        velocities: (m, k) rad/s or m/s; those of the last row are 0.
-    """
-
-    joints: tuple[str, ...]
-    after: Array
-    positions: Array
-    velocities: Array
-
-
-APPROACH_PERIOD = 0.01  # s, between the rows of the way to the first row
 TAIL_POINTS = 8
 # rad or m; a target that the joints stand so near to is where they are held
 NEAR = 0.05
@@ -139,8 +115,10 @@ class Player:
                 following_error=self._options.following_error, following_time=0.0
             ),
         )
-        self._file: RowPath | None = None
-        self._path: PlayedPath | None = None
+        self._motion: Motion | None = None
+        # the motion's curve, and the way to its first row from time 0
+        self._file: JointPath | None = None
+        self._approach: JointPath | None = None
         self._timing: PathTiming | None = None
         self._time = self._due = 0.0  # of the last step, and of its first target
         self._held = np.full(len(layout.joints), np.nan)  # where joints were sent last
@@ -160,7 +138,9 @@ class Player:
             raise MotionError(
                 "the motion's joints are not those of the layout, in its order"
             )
-        self._change_file(name, RowPath(motion), MotionPhase.READY, "")
+        path = motion.path()
+        self._change_file(name, MotionPhase.READY, "")
+        self._motion, self._file = motion, path
 
     def refuse(self, name: str, reason: str) -> None:
         """Unloads the motion and sets the state REFUSED.
@@ -172,18 +152,16 @@ class Player:
         Raises:
             MotionError: a motion is being played.
         """
-        self._change_file(name, None, MotionPhase.REFUSED, reason)
+        self._change_file(name, MotionPhase.REFUSED, reason)
 
-    def _change_file(
-        self, name: str, file: RowPath | None, state: MotionPhase, reason: str
-    ) -> None:
+    def _change_file(self, name: str, state: MotionPhase, reason: str) -> None:
         if self.state in UNDER_WAY:
             raise MotionError(f"{self.name} is being played: stop it first")
-        self._file, self._timing, self.name = file, None, name
-        self.state, self.reason = state, reason
+        self._motion = self._file = self._timing = None
+        self.name, self.state, self.reason = name, state, reason
 
     # --- requests ------------------------------------------------------------------------------
-    def play(self, time: float, measured: ArrayLike) -> Motion:
+    def play(self, time: float, measured: ArrayLike) -> JointPath:
         """Starts playing.
 
         Args:
@@ -191,7 +169,7 @@ class Player:
             measured: (k,) rad or m, present positions of the layout's joints.
 
         Returns:
-            The approach to the first row.
+            The way to the first row, of the layout's joints, from time 0.
 
         Raises:
             MotionError: nothing is loaded, it is being played already, or the positions are
@@ -203,7 +181,7 @@ class Player:
             raise MotionError(
                 "it is being played: stop it first, or resume it when it is paused"
             )
-        options, first = self._options, self._file.motion.positions[0]
+        options, first = self._options, self._file.q[0]
         measured = as_array("measured", measured, (len(self._layout.joints),))
         self.guard.restart()
         if np.isfinite(measured).all() and (
@@ -214,10 +192,8 @@ class Player:
         start = np.where(
             held, self._held, measured
         )  # where a joint is held near to where it is
-        way = approach(
-            self._layout, start, first, APPROACH_PERIOD, options.approach_fraction
-        )
-        self._path = PlayedPath(RowPath(way), self._file)
+        way = plan_approach(self._layout, start, first, options.approach_fraction)
+        self._approach = way
         self._timing = PathTiming(time + options.horizon, options.stop_time)
         self._timing.change(time + options.horizon, 1.0)
         self._time, self._due = time, time + options.horizon
@@ -276,7 +252,7 @@ class Player:
             self._settle(time)
 
     # --- steps ---------------------------------------------------------------------------------
-    def step(self, time: float, measured: ArrayLike) -> Targets | None:
+    def step(self, time: float, measured: ArrayLike) -> JointPath | None:
         """Processes a measurement.
 
         Args:
@@ -284,7 +260,8 @@ class Player:
             measured: (k,) rad or m, of the layout's joints.
 
         Returns:
-            The next targets; None: the joints stand.
+            The next targets of the joints `driven`, times from that of the step on, that end at
+            rest; None: the joints stand.
         """
         if self._timing is None:
             return None
@@ -327,12 +304,11 @@ class Player:
 
     def _settle(self, due: float) -> None:
         """Updates the state for the time of the next target."""
-        assert self._timing is not None and self._path is not None  # noqa: S101, PT018
-        place, still = self._timing.place(due), self._timing.goal == 0.0
-        over, at_rest = (
-            place >= self._path.length,
-            still and due >= self._timing.settled,
-        )
+        assert self._timing is not None  # noqa: S101 - it is under way
+        assert self._approach is not None and self._file is not None  # noqa: S101, PT018
+        place, still = self._timing.progress(due), self._timing.goal == 0.0
+        length = self._approach.end + self._file.end - float(self._file.time[0])
+        over, at_rest = place >= length, still and due >= self._timing.settled
         if self.state is MotionPhase.STOPPING:
             self.state = MotionPhase.READY if over or at_rest else MotionPhase.STOPPING
         elif over:
@@ -340,33 +316,33 @@ class Player:
         elif still:
             self.state = MotionPhase.PAUSED if at_rest else MotionPhase.PAUSING
         else:
-            near = place < self._path.approach_length
+            near = place < self._approach.end
             self.state = MotionPhase.APPROACHING if near else MotionPhase.PLAYING
 
     # --- progress ------------------------------------------------------------------------------
     @property
     def row(self) -> int:
         """Row that is being played, from 1; 0 before it."""
-        place = self._file_time()
-        return 0 if self._file is None or place is None else self._file.row(place)
+        place = self._motion_time()
+        return (
+            0 if self._motion is None or place is None else self._motion.row_at(place)
+        )
 
     @property
     def rows(self) -> int:
         """Number of rows of the motion; 0 for none."""
-        return 0 if self._file is None else self._file.rows
+        return 0 if self._motion is None else len(self._motion.times)
 
     @property
     def motion_time(self) -> float:
         """Time in the motion, s; NaN when it is not being played."""
-        place = self._file_time()
+        place = self._motion_time()
         return float("nan") if place is None else max(place, 0.0)
 
     @property
     def duration(self) -> float:
         """Duration of the motion, s; NaN for none."""
-        return (
-            float("nan") if self._file is None else float(self._file.motion.times[-1])
-        )
+        return float("nan") if self._motion is None else float(self._motion.times[-1])
 
     @property
     def rate(self) -> float:
@@ -377,24 +353,37 @@ class Player:
             else 0.0
         )
 
-    def _file_time(self) -> float | None:
-        if self._timing is None or self._path is None:
+    def _motion_time(self) -> float | None:
+        """Time in the motion of the next target, s; None: not played, or still on the way."""
+        if self._timing is None or self._approach is None or self._file is None:
             return None
-        return self._path.file_time(self._timing.place(self._due))
+        beyond = self._timing.progress(self._due) - self._approach.end
+        return None if beyond < 0.0 else float(self._file.time[0]) + beyond
 
-    def _targets(self) -> Targets:
+    def _sample(self, place: float, rate: float) -> tuple[Array, Array]:
+        """Positions (k,) and velocities (k,) at a place of the way and the motion, s at rate 1."""
+        assert self._approach is not None and self._file is not None  # noqa: S101, PT018
+        path, t = self._approach, place
+        if place >= path.end:
+            path, t = self._file, float(self._file.time[0]) + place - path.end
+        position, velocity = path.sample(t)
+        return position, rate * velocity
+
+    @property
+    def driven(self) -> tuple[str, ...]:
+        """Names of the joints that the motion drives; empty for no motion."""
+        return () if self._motion is None else self._motion.driven
+
+    def _targets(self) -> JointPath:
         """The next target, and the tail after it that comes to rest."""
-        assert self._timing is not None and self._path is not None  # noqa: S101, PT018
-        assert self._file is not None  # noqa: S101
+        assert self._timing is not None and self._motion is not None  # noqa: S101, PT018
         due, tail = self._due, copy(self._timing)
         if tail.goal > 0.0:
             tail.change(due, 0.0)
         left = max(tail.settled - due, 0.0)
         times = due + np.linspace(0.0, left, TAIL_POINTS + 1 if left > 0.0 else 1)
-        points = [
-            self._path.sample(tail.place(t), tail.rate(t)) for t in times.tolist()
-        ]
-        drive = np.isfinite(self._file.motion.positions[0])
+        points = [self._sample(tail.progress(t), tail.rate(t)) for t in times.tolist()]
+        drive = np.isfinite(self._motion.positions[0])
         positions, velocities = self.guard.limit(
             times,
             np.array([x for x, _ in points]),
@@ -404,9 +393,5 @@ class Player:
         if self.guard.held:
             self.stop(self.guard.reason)
         self._held = np.where(drive, positions[-1], self._held)
-        return Targets(
-            self._file.motion.driven,
-            times - self._time,
-            positions[:, drive],
-            velocities[:, drive],
-        )
+        sent = times - self._time, positions[:, drive], velocities[:, drive]
+        return JointPath(*sent)

@@ -426,18 +426,20 @@ class ComBalancerNode(RobotNode[Parameters]):
     # --- inputs --------------------------------------------------------------------------------
     def _on_desired(self, msg: PointStamped) -> None:
         problem = (
-            self.waiting if self._robot is None else self._desire(self._robot, msg)
+            self.waiting
+            if self._robot is None
+            else self._set_desired_com(self._robot, msg)
         )
         if problem:
             self.log.warn("com_desired", f"balance/com_desired refused: {problem}")
         else:
             self._player.stop()
 
-    def _desire(self, robot: BalancedRobot, msg: PointStamped) -> str:
+    def _set_desired_com(self, robot: BalancedRobot, msg: PointStamped) -> str:
         """Sets the desired CoM from a message; returns why not, or ""."""
         point, frame = point_to_numpy(msg.point), msg.header.frame_id
         if frame in ("", self._output.frame):
-            return robot.session.desire(point)
+            return robot.session.set_desired_com(point)
         link = frame.removeprefix(self.parameters.frame_prefix)
         if link not in robot.session.model.link_names:
             return (
@@ -448,12 +450,12 @@ class ComBalancerNode(RobotNode[Parameters]):
             return "no joint_states yet: where the frame is is not known"
         R, origin = link_pose(robot.session.model, robot.reading.position, link)
         try:
-            desired = robot.session.place(
+            desired = robot.session.to_balance_frame(
                 robot.reading, origin + R @ np.nan_to_num(point)
             )
         except ComControlError as error:
             return str(error)
-        return robot.session.desire(np.where(np.isnan(point), np.nan, desired))
+        return robot.session.set_desired_com(np.where(np.isnan(point), np.nan, desired))
 
     def _on_joints(self, sample: JointSample) -> None:
         robot = self._robot
@@ -466,7 +468,7 @@ class ComBalancerNode(RobotNode[Parameters]):
         if step is None:
             self._player.pause()
         elif desired := self._player.next(reading.time, step):
-            robot.session.desire(*desired)  # for the next step
+            robot.session.set_desired_com(*desired)  # for the next step
         self._output.publish_state(robot.session, step, stamp)
         if step is not None and self._display_rate.due(sample.time_ns):
             self._output.show(robot.session.model.root_link, step, stamp)

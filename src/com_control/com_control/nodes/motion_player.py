@@ -223,11 +223,11 @@ class MotionPlayerNode(RobotNode[Parameters]):
             raise MotionError(waiting)
         way = self._player.play(self._seconds(self._time_ns), self._measured)
         self._autoplay = False
-        gaps = np.abs(way.positions[-1] - way.positions[0])
-        joint = int(np.nanargmax(gaps))
+        gaps = np.abs(way.q[-1] - way.q[0])
+        joint = int(gaps.argmax())
         text = (
             f"plays {self._player.name}, {self._player.duration:.3f} s, after a way of "
-            f"{way.times[-1]:.2f} s to its first row; the farthest is {way.joints[joint]}, by "
+            f"{way.end:.2f} s to its first row; the farthest is {self._layout.joints[joint]}, by "
             f"{np.degrees(gaps[joint]):.1f} deg"
         )
         self.get_logger().info(text)
@@ -265,9 +265,9 @@ class MotionPlayerNode(RobotNode[Parameters]):
         self._measured, self._time_ns = sample.position, time_ns
         targets = self._player.step(self._seconds(time_ns), sample.position)
         if targets is not None:
-            path = targets.joints, targets.after, targets.positions, targets.velocities
+            path = targets.time, targets.q, targets.qd, ns_to_stamp(time_ns)
             self._commands.publish(
-                numpy_to_joint_trajectory(*path, ns_to_stamp(time_ns))
+                numpy_to_joint_trajectory(self._player.driven, *path)
             )
         ready = self._player.state is MotionPhase.READY and not self._loading
         self._publish_state(

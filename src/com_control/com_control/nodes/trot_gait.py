@@ -26,7 +26,6 @@ Parameters: see Parameters.
 
 import time
 from collections import deque
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,7 +41,7 @@ from com_model import RobotModel
 from com_model.status import TRUSTED
 from com_msgs.msg import GaitPhase, TrunkCom
 from com_ros import diagnostics, qos
-from com_ros.conversions import NS_PER_S, ns_to_stamp, stamp_to_ns, vector3_to_numpy
+from com_ros.conversions import NS_PER_S, ns_to_stamp, vector3_to_numpy
 from com_ros.diagnostics import Diagnosis
 from com_ros.inputs import HISTORY, ImuValues, Latest, imu_to_values
 from com_ros.joint_input import JointInput, JointSample
@@ -215,7 +214,8 @@ class TrotGaitNode(RobotNode[Parameters]):
         self._report_stop(trots)
         stamp = ns_to_stamp(time_ns)
         if self._command is not None:
-            self._send([(p.horizon, self._command)], stamp)
+            q, qd = self._command.position[None], self._command.velocity[None]
+            self._trajectory.publish(self._names, [p.horizon], q, qd, time_ns)
         self._publish_phase(self._command, stamp)
 
     @property
@@ -223,6 +223,11 @@ class TrotGaitNode(RobotNode[Parameters]):
         """The session; without a model no sample and no request arrives."""
         assert self.session is not None  # noqa: S101
         return self.session
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        """Names of the joints."""
+        return self._session.gait.model.joint_names
 
     def _report_stop(self, trots: bool) -> None:
         """Logs why the trot has stopped."""
@@ -272,15 +277,6 @@ class TrotGaitNode(RobotNode[Parameters]):
         if gait and gait.problems:
             self.log.warn("gait", f"the gait is held back: {'; '.join(gait.problems)}")
 
-    def _send(self, way: Sequence[tuple[float, Command]], stamp: Any) -> None:
-        """Sends points (s after the stamp, command) as one trajectory."""
-        times, q = [after for after, _ in way], np.array([c.position for _, c in way])
-        names, qd = (
-            self._session.gait.model.joint_names,
-            np.array([c.velocity for _, c in way]),
-        )
-        self._trajectory.publish(names, times, q, qd, stamp_to_ns(stamp))
-
     # --- services and timeouts ---------------------------------------------------------------
     def _start(self) -> str:
         self._session.start()
@@ -297,7 +293,7 @@ class TrotGaitNode(RobotNode[Parameters]):
             reason: why joint_states are stale.
         """
         session = self.session
-        if session is None or not session.started:
+        if session is None or session.last is None:
             return
         trots = session.trot
         session.check(reason)
@@ -307,9 +303,11 @@ class TrotGaitNode(RobotNode[Parameters]):
         begin = (
             self._last_ns / NS_PER_S + self.parameters.horizon + self.joint_watch.age_s
         )
-        path = session.rest(begin, STOP_POINTS)
-        self._send([(at - begin, command) for at, command in path], ns_to_stamp(0))
-        self._publish_phase(path[0][1], ns_to_stamp(self._last_ns))
+        path = session.way_to_rest(begin, STOP_POINTS)
+        assert path is not None  # noqa: S101 - the posture is known
+        after = (path.time - begin).tolist()
+        self._trajectory.publish(self._names, after, path.q, path.qd, 0)
+        self._publish_phase(session.last, ns_to_stamp(self._last_ns))
 
     def diagnose(self) -> Diagnosis:
         """Status for /diagnostics: that of the gait.

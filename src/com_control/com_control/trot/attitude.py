@@ -132,7 +132,7 @@ def smooth_step(s: float) -> float:
     return s * s * s * (10.0 + s * (6.0 * s - 15.0))
 
 
-def lift(s: ArrayLike) -> Array:
+def swing_profile(s: ArrayLike) -> Array:
     """0 up to 1 and back to 0, velocity and acceleration 0 at both ends: (4 s (1 - s))^3.
 
     Args:
@@ -168,7 +168,7 @@ def swing_height(
     return float((ground + clearance - up[0] * x - up[1] * y) / up[2])
 
 
-def level_up(up: Array, most: float) -> Array:
+def limit_tilt(up: Array, most: float) -> Array:
     """Limits the tilt of a direction.
 
     Args:

@@ -8,7 +8,7 @@ import numpy as np
 from com_control.command_guard import CommandGuard, GuardOptions
 from com_control.trot.trot import NO_FEEDBACK, Flags, GaitTarget, TrotFeedback, TrotGait
 from com_model.arrays import Array
-from com_model.joint_path import quintic
+from com_model.joint_path import JointPath
 
 
 class TrotPhase(IntEnum):
@@ -65,6 +65,7 @@ class GaitSession:
         gait: as given.
         guard: checks all commands.
         trot: whether to trot when possible.
+        last: the last command; None: the robot's posture is unknown.
     """
 
     def __init__(
@@ -77,10 +78,10 @@ class GaitSession:
         self.gait, self._approach_time, self._horizon = gait, approach_time, horizon
         self.guard = CommandGuard.from_model(gait.model, guard)
         self._standing = gait.posture.copy()
-        self._from: Array | None = None
-        self._since = self._trot_since = self._trot_time = 0.0
+        self._way: JointPath | None = None  # to the standing posture
+        self._trot_since = self._trot_time = 0.0
         self._time, self._restarted = -np.inf, False
-        self._last: Command | None = None
+        self.last: Command | None = None
         # time of the trot at which all feet are down
         self._landing: float | None = None
         self.trot = True
@@ -90,11 +91,6 @@ class GaitSession:
     def reason(self) -> str:
         """Why it has stopped, or does not trot yet; "" when neither."""
         return self._stop_reason or (self._waits_for and f"waits: {self._waits_for}")
-
-    @property
-    def started(self) -> bool:
-        """Whether the robot's posture has been received."""
-        return self._last is not None
 
     def stop(self, reason: str) -> None:
         """Returns to the standing posture, all feet down, from the next step on.
@@ -109,7 +105,7 @@ class GaitSession:
         self.trot, self._stop_reason, self._waits_for = True, "", ""
         if self.guard.reason:
             self.guard.restart()
-            self._last = self._from = self._landing = None
+            self.last = self._way = self._landing = None
 
     def check(self, problem: str) -> None:
         """Sets the present obstacle to trotting.
@@ -120,7 +116,7 @@ class GaitSession:
         Args:
             problem: why it must not trot; "" for none.
         """
-        trots = self._last is not None and self._last.state is TrotPhase.TROTTING
+        trots = self.last is not None and self.last.state is TrotPhase.TROTTING
         if problem and self.trot and trots:
             self.stop(problem)
         self._waits_for = problem
@@ -132,7 +128,7 @@ class GaitSession:
             jump: s, by which the clock has jumped; 0: it has started.
         """
         self.guard.change_clock(jump)
-        self._restarted = self._last is not None
+        self._restarted = self.last is not None
 
     def step(
         self, time: float, measured: Array, feedback: TrotFeedback = NO_FEEDBACK
@@ -149,26 +145,23 @@ class GaitSession:
         """
         if self._restarted:  # later times stay as far ahead as they were
             jump, self._restarted = time - self._time, False
-            self._since, self._trot_since = self._since + jump, self._trot_since + jump
-            self._time = time
+            self._way = self._way and self._way.shifted(jump)
+            self._trot_since, self._time = self._trot_since + jump, time
         self._time = time = max(time, self._time)
         problem = self.guard.measure(time, measured)
-        if self._last is None:
+        if self.last is None:
             if problem:
                 self.check(problem)
                 return None
-            self._from, self._since = (
-                np.array(measured, dtype=float),
-                time + self._horizon,
-            )
+            self._way = self._way_from(measured, time + self._horizon)
         if self.guard.reason:
             self.stop(self.guard.reason)
-        act = self._land if self.guard.reason else self._go_on
+        act = self._land if self.guard.reason else self._advance
         command = act(time + self._horizon, feedback)
-        self._last = self._guarded(time + self._horizon, command)
-        return self._last
+        self.last = self._guarded(time + self._horizon, command)
+        return self.last
 
-    def rest(self, time: float, count: int) -> list[tuple[float, Command]]:
+    def way_to_rest(self, time: float, count: int) -> JointPath | None:
         """The motion to the standing posture, after stop(), to be sent in advance.
 
         For a robot that can no longer be observed.
@@ -178,41 +171,31 @@ class GaitSession:
             count: number of points, evenly in time, the last one at rest.
 
         Returns:
-            Pairs of time, s, and command; empty if the robot's posture is unknown.
+            The path, after that time; None if the robot's posture is unknown.
         """
-        if self._last is None:
-            return []
-        if self.guard.reason and self._last.state is not TrotPhase.TROTTING:
-            return [(time, self._still(self._last.position))]
-        if self._from is None:
-            self._from, self._since = self._last.position, time
-        left = max(self._since + self._approach_time - time, 0.0)
-        times = time + left * np.arange(1, count + 1) / count
-        way = [self._approach(at) for at in times.tolist()]
-        positions, velocities = self.guard.limit(
-            times,
-            np.array([c.position for c in way]),
-            np.array([c.velocity for c in way]),
-        )
-        self._last = self._approach(time)
-        sent = zip(times.tolist(), way, positions, velocities, strict=True)
-        return [
-            (at, Command(c.state, position, velocity))
-            for at, c, position, velocity in sent
-        ]
+        if self.last is None:
+            return None
+        if self.guard.reason and self.last.state is not TrotPhase.TROTTING:
+            q = self.last.position[None]
+            return JointPath(np.array([time]), q, np.zeros_like(q))
+        way = self._way = self._way or self._way_from(self.last.position, time)
+        times = time + max(way.end - time, 0.0) * np.arange(1, count + 1) / count
+        q, qd = np.swapaxes([way.sample(at) for at in times.tolist()], 0, 1)
+        self.last = self._approach(way, time)
+        return JointPath(times, *self.guard.limit(times, q, qd))
 
-    def _go_on(self, due: float, feedback: TrotFeedback) -> Command:
+    def _advance(self, due: float, feedback: TrotFeedback) -> Command:
         """Approaches, stands or trots."""
-        trots, before = self.trot and not self._waits_for, self._last
+        trots, before = self.trot and not self._waits_for, self.last
         if before is not None and before.state is TrotPhase.TROTTING and not self.trot:
-            self._from, self._since = before.position, due
+            self._way = self._way_from(before.position, due)
         elif before is not None and before.state is TrotPhase.STANDING and trots:
             self._trot_since, self._trot_time = due, 0.0
             self.gait.reset()
-        if self._from is not None:
-            command = self._approach(due)
+        if self._way is not None:
+            command = self._approach(self._way, due)
             if command.state is TrotPhase.STANDING:
-                self._from = None
+                self._way = None
             return command
         if not trots:
             return self._still(self._standing)
@@ -224,10 +207,10 @@ class GaitSession:
 
     def _land(self, due: float, feedback: TrotFeedback) -> Command:
         """Ends the swing after the guard has stopped, and keeps the posture."""
-        assert self._last is not None  # noqa: S101 - it has sent a command
-        self._from = None
-        if self._last.state is not TrotPhase.TROTTING:
-            return self._still(self._last.position)
+        assert self.last is not None  # noqa: S101 - it has sent a command
+        self._way = None
+        if self.last.state is not TrotPhase.TROTTING:
+            return self._still(self.last.position)
         if self._landing is None:
             self._landing = self.gait.support_time()
         at = max(due - self._trot_since, self._trot_time)
@@ -246,16 +229,16 @@ class GaitSession:
             return self._still(position[0])
         return Command(command.state, position[0], velocity[0], command.gait)
 
-    def _approach(self, time: float) -> Command:
+    def _way_from(self, position: Array, since: float) -> JointPath:
+        """The way from a posture (n,), rad, at a time, s, to the standing one."""
+        way = JointPath.through([position, self._standing], self._approach_time)
+        return way.shifted(since)
+
+    def _approach(self, way: JointPath, time: float) -> Command:
         """Command on the way to the standing posture."""
-        assert self._from is not None  # noqa: S101 - only called so
-        fraction = max((time - self._since) / self._approach_time, 0.0)
-        if fraction >= 1.0 - 1e-9:
+        if time >= way.end - 1e-9:
             return self._still(self._standing)
-        way = self._standing - self._from
-        shape, slope, _ = quintic(fraction)
-        speed = slope / self._approach_time
-        return Command(TrotPhase.APPROACHING, self._from + shape * way, speed * way)
+        return Command(TrotPhase.APPROACHING, *way.sample(time))
 
     def _still(self, position: Array) -> Command:
         return Command(TrotPhase.STANDING, position, np.zeros_like(position))

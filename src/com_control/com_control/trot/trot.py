@@ -28,10 +28,10 @@ from numpy.typing import ArrayLike
 from com_control.exceptions import GaitError
 from com_control.trot.attitude import (
     AttitudeFilter,
-    level_up,
-    lift,
+    limit_tilt,
     smooth_step,
     swing_height,
+    swing_profile,
 )
 from com_control.trot.leg_kinematics import LegKinematics
 from com_control.trot.parameters import GaitParameters
@@ -339,7 +339,7 @@ class TrotGait:
             self._rate += (1.0 - np.exp(-dt / RATE_TIME)) * (turn - self._rate)
         if 0.5 * self._period > p.capture_time:
             return np.zeros(2), False
-        up = level_up(self._attitude.normal(1.0), MAX_TILT)
+        up = limit_tilt(self._attitude.normal(1.0), MAX_TILT)
         tilt = -up[:2] / up[2]  # (pitch, -roll) at small angles, from the ground
         place = self._free * p.height * (tilt + p.capture_time * self._rate)
         place, bounded = _bounded(place, p.max_placement)
@@ -399,7 +399,7 @@ class TrotGait:
             )
             feet[i] = stand + (1.0 - blend) * self._landing[i]
         self._swinging = swing
-        clearance = p.step_height * lift(inside / self._swing_time)
+        clearance = p.step_height * swing_profile(inside / self._swing_time)
         self._raise(feet, swing, clearance)
         return feet, ~swing, clearance
 
@@ -449,7 +449,7 @@ class TrotGait:
         fraction = 1.0 if p.swing_compensation else smooth_step(self._placed)
         if fraction > 0.0:
             normal = self._attitude.normal(smooth_step(self._placed))
-            up = level_up(normal, fraction * p.max_compensation)
+            up = limit_tilt(normal, fraction * p.max_compensation)
         ground = float(np.mean(feet[~swing] @ up - self._radii[~swing]))
         for i in np.flatnonzero(swing):
             target = ground + self._radii[i]

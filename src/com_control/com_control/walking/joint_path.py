@@ -8,7 +8,6 @@ vanishes.
 import numpy as np
 
 from com_control.exceptions import PlanError
-from com_control.walking.walk_plan import quintic
 from com_model.arrays import Array
 from com_model.joint_path import JointPath
 from com_model.model import RobotModel
@@ -53,11 +52,7 @@ def plan_approach(
             "correct the limit in the URDF, or bring the robot to its nominal posture"
         )
     span = max(min_duration, float(needed[j]))
-    s = np.linspace(0.0, 1.0, max(int(np.ceil(span / APPROACH_STEP)), 1) + 1)
-    value, slope, _ = quintic(s)
-    return JointPath(
-        s * span, start + np.outer(value, way), np.outer(slope / span, way)
-    )
+    return JointPath.through([start, goal], span, APPROACH_STEP)
 
 
 def _unit(model: RobotModel, joint: int) -> str:

@@ -202,14 +202,14 @@ COM = np.array([0.01, 0.0, 0.25])
 )
 def test_demonstrations_are_smooth_and_come_back(demonstration):
     step = 1e-5
-    for time in np.linspace(0.0, demonstration.duration - 2 * step, 97):
+    for time in np.linspace(0.0, demonstration.end - 2 * step, 97):
         before, after = (
             demonstration.sample(time)[0],
             demonstration.sample(time + 2 * step)[0],
         )
         _, velocity = demonstration.sample(time + step)
         np.testing.assert_allclose((after - before) / (2 * step), velocity, atol=1e-5)
-    for time in (0.0, demonstration.duration, 1e3):
+    for time in (0.0, demonstration.end, 1e3):
         com, velocity = demonstration.sample(time)
         np.testing.assert_allclose(com, COM, atol=1e-9)
         np.testing.assert_allclose(velocity, 0.0, atol=1e-9)
@@ -324,7 +324,7 @@ def test_a_robot_that_fell_waits_for_start(model, config, posture, fall):
     assert session.reason.endswith("; then call ~/start")
     for time in np.arange(0.4, 60.0, 0.4):
         assert session.step(reading(time, posture)) is None
-        session.desire(np.array([0.01, 0.0, np.nan]))
+        session.set_desired_com(np.array([0.01, 0.0, np.nan]))
         assert session.state == BalancePhase.FALLEN
         assert not session.active
     session.start()
@@ -337,7 +337,7 @@ def test_time_that_goes_back_or_leaps(model, config, posture):
     session = started(model, config)
     session.step(reading(10.0, posture))
     assert session.state == BalancePhase.BALANCING
-    session.desire(np.array([0.03, 0.0, np.nan]))
+    session.set_desired_com(np.array([0.03, 0.0, np.nan]))
     last = session.step(reading(10.01, posture)).position
     held = session.step(reading(9.0, posture))
     assert session.state == BalancePhase.HOLDING
@@ -374,7 +374,7 @@ def test_numbers_that_are_none_never_come_out(model, config, posture):
             q[rng.integers(model.n_joints)] = rng.choice([np.nan, np.inf])
         if rng.random() < 0.2:
             up[rng.integers(3)] = np.nan
-        session.desire(rng.choice([0.0, 0.01, 5.0, np.nan, np.inf], size=3))
+        session.set_desired_com(rng.choice([0.0, 0.01, 5.0, np.nan, np.inf], size=3))
         command = session.step(replace(reading(0.01 * k, q), up=up))
         assert np.isfinite(command.position).all()
         assert np.isfinite(command.velocity).all()
@@ -393,7 +393,7 @@ class Follower:
         self.sent = [posture]
         self.step()
         assert self.session.state == BalancePhase.BALANCING
-        self.session.desire(np.array([0.03, 0.0, np.nan]))
+        self.session.set_desired_com(np.array([0.03, 0.0, np.nan]))
 
     def step(self, q=None):
         self.time += DT

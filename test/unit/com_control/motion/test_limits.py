@@ -7,7 +7,7 @@ from com_control.commands.check_motion import main
 from com_control.exceptions import MotionError
 from com_control.motion.csv_file import write_motion
 from com_control.motion.limits import check_motion
-from com_control.motion.motion import Motion, approach, clamped
+from com_control.motion.motion import Motion, clamped, plan_approach
 
 
 def changed(motion, layout, joint, rows, value):
@@ -91,6 +91,13 @@ def test_wrong_signs_are_noticed(layout, swing):
     assert "check encoder.signs" in str(found["LLEG_JOINT4"])
 
 
+def rows_of(layout, path):
+    """The path in rows of 2 ms."""
+    times = np.append(np.arange(0.0, path.end - 1e-9, 0.002), path.end)
+    rows = np.array([path.sample(t)[0] for t in times])
+    return Motion(layout.joints, times, rows)
+
+
 @pytest.mark.parametrize("far", [0.0, 1e-4, 0.01, 1.2])
 def test_the_approach_keeps_the_limits_and_ends_there(layout, far):
     rng = np.random.default_rng(1)
@@ -100,9 +107,11 @@ def test_the_approach_keeps_the_limits_and_ends_there(layout, far):
     end = np.clip(
         rng.uniform(-far, far, len(layout.joints)), layout.lower, layout.upper
     )
-    way = approach(layout, start, end, 0.002)
+    path = plan_approach(layout, start, end)
+    way = rows_of(layout, path)
     np.testing.assert_allclose(way.positions[0], start, atol=1e-15)
     np.testing.assert_allclose(way.positions[-1], end, atol=1e-15)
+    np.testing.assert_array_equal(path.qd[[0, -1]], 0.0)
     assert check_motion(layout, way).ok
     if far > 1.0:  # as fast as half the limits allow, within a row or two
         quick = Motion(way.joints, way.times * 0.4, way.positions)
@@ -113,9 +122,9 @@ def test_an_approach_leaves_joints_that_are_not_driven(layout, swing):
     end = np.array(swing.positions[0])
     end[3] = np.nan
     start = np.full(len(end), 0.01)
-    way = approach(layout, start, end, 0.002)
-    assert (way.positions[:, 3] == 0.01).all()
-    assert check_motion(layout, way).ok
+    way = plan_approach(layout, start, end)
+    assert (way.q[:, 3] == 0.01).all()
+    assert check_motion(layout, rows_of(layout, way)).ok
 
 
 def test_approaches_from_nowhere_are_refused(layout):
@@ -124,9 +133,9 @@ def test_approaches_from_nowhere_are_refused(layout):
     with pytest.raises(
         MotionError, match="where the robot stands is not known: RLEG_JOINT3"
     ):
-        approach(layout, start, np.zeros(len(start)), 0.002)
-    with pytest.raises(MotionError, match="period and fraction must be positive"):
-        approach(layout, np.zeros(len(start)), np.zeros(len(start)), 0.0)
+        plan_approach(layout, start, np.zeros(len(start)))
+    with pytest.raises(MotionError, match="fraction must be positive, got 0"):
+        plan_approach(layout, np.zeros(len(start)), np.zeros(len(start)), 0.0)
 
 
 def test_clamping_clips_positions_and_slows_down(layout, swing):

@@ -43,7 +43,7 @@ class Bench:
     def take(self, found):
         """As a driver: what is due later than the first new point is replaced."""
         now = self.now(self.time)
-        points = zip(found.after, found.positions, found.velocities, strict=True)
+        points = zip(found.time, found.q, found.qd, strict=True)
         self.due = [(self.time, *now), *((self.time + a, q, v) for a, q, v in points)]
 
     def now(self, time):
@@ -84,7 +84,7 @@ def order(states):
 def test_it_leads_plays_and_holds_the_last_row(bench, swing, layout):
     robot = bench(offset=0.1)
     way = robot.player.play(robot.time, robot.measured)
-    np.testing.assert_allclose(way.positions[0], robot.q)
+    np.testing.assert_allclose(way.q[0], robot.q)
     robot.run(4.0)
     assert order(robot.states) == [
         MotionPhase.APPROACHING,
@@ -106,10 +106,10 @@ def test_each_word_is_a_horizon_ahead_and_ends_at_rest(bench):
     robot.player.play(robot.time, robot.measured)
     robot.run(0.8)
     for found in robot.targets:
-        assert found.after[0] == pytest.approx(0.08)
-        assert (np.diff(found.after) > 0.0).all()
-        np.testing.assert_allclose(found.velocities[-1], 0.0, atol=1e-12)
-        assert not found.positions.flags.writeable
+        assert found.time[0] == pytest.approx(0.08)
+        assert (np.diff(found.time) > 0.0).all()
+        np.testing.assert_allclose(found.qd[-1], 0.0, atol=1e-12)
+        assert not found.q.flags.writeable
 
 
 def test_a_pause_slows_down_and_goes_on_without_a_jump(bench, swing):
@@ -262,7 +262,7 @@ def test_stamps_that_go_back_a_little_make_no_jump(bench):
     robot.run(0.8)
     last = robot.targets[-1]
     found = robot.player.step(robot.time - 0.3, robot.measured)
-    np.testing.assert_allclose(found.positions, last.positions)
+    np.testing.assert_allclose(found.q, last.q)
     robot.finishes_smoothly()
 
 
@@ -287,11 +287,11 @@ def test_it_begins_where_the_joints_are_held_rather_than_where_they_sag(bench, s
     robot.run(4.0)
     sagged = robot.q + 0.02
     way = robot.player.play(robot.time, sagged)
-    np.testing.assert_allclose(way.positions[0], swing.positions[-1], atol=1e-12)
+    np.testing.assert_allclose(way.q[0], swing.positions[-1], atol=1e-12)
     robot.player.stop("")
     robot.run(1.0)
     way = robot.player.play(robot.time, sagged + 0.3)
-    np.testing.assert_allclose(way.positions[0], sagged + 0.3)
+    np.testing.assert_allclose(way.q[0], sagged + 0.3)
 
 
 def test_joints_that_are_not_driven_are_left_alone(layout, swing):
@@ -302,9 +302,9 @@ def test_joints_that_are_not_driven_are_left_alone(layout, swing):
     robot.player.play(robot.time, robot.measured)
     robot.time += DT
     found = robot.player.step(robot.time, robot.measured)
-    assert found.joints == swing.joints[:4] + swing.joints[5:]
-    assert np.isfinite(found.positions).all()
-    assert found.positions.shape[1] == len(swing.joints) - 1
+    assert robot.player.driven == swing.joints[:4] + swing.joints[5:]
+    assert np.isfinite(found.q).all()
+    assert found.q.shape[1] == len(swing.joints) - 1
 
 
 def test_a_single_row_is_a_posture_to_go_to(layout, swing):

@@ -8,7 +8,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from com_control.exceptions import GaitError
-from com_control.trot.attitude import MAX_BIAS, lift, smooth_step, swing_height
+from com_control.trot.attitude import MAX_BIAS, smooth_step, swing_height, swing_profile
 from com_control.trot.parameters import GaitParameters
 from com_control.trot.session import GaitSession, TrotPhase
 from com_control.trot.trot import TrotFeedback, TrotGait
@@ -207,12 +207,12 @@ def test_swing_height_is_equation_19_of_the_paper_for_the_right_front_leg():
 
 def test_shapes_begin_and_end_at_rest():
     d = 1e-4
-    for shape, end in ((smooth_step, 1.0), (lift, 0.0)):
+    for shape, end in ((smooth_step, 1.0), (swing_profile, 0.0)):
         assert shape(0.0) == 0.0
         assert shape(1.0) == pytest.approx(end)
         assert abs(shape(d)) < 1e-10
         assert abs(shape(1.0 - d) - end) < 1e-10
-    assert lift(0.5) == 1.0
+    assert swing_profile(0.5) == 1.0
 
 
 def test_feet_are_shifted_below_the_center_of_mass():
