@@ -301,7 +301,7 @@ def follow(
         if run.fed_back:
             plan_time, old = stabiliser.phase, past[0]
             if t < 0.0:
-                stabiliser.memory.phase[0] = 0.0
+                stabiliser.state.phase[0] = 0.0
             begin = time.perf_counter()
             q_read = old.position + off
             out = stabiliser.update(

@@ -178,12 +178,12 @@ def simulate(run: Run) -> Result:
             if view is not None:
                 errors.append(float(np.linalg.norm(view.com - planned.com)))
             if due is not None and reading.time >= due[0]:
-                session.go_on(due[1], due[2], reading.time)
+                session.continue_with(due[1], due[2], reading.time)
                 walk, due = session.walk or walk, None
             at = session.walk_time + max(LEAD, 1.5 * took[-1] if took else 0.0)
             if due is None and planner.due(walk, at, velocity):
                 begin = time.thread_time()  # whatever else runs here
-                changed = planner.go_on(walk, at, velocity)
+                changed = planner.plan_further(walk, at, velocity)
                 took.append(time.thread_time() - begin)
                 due = reading.time + took[-1], changed, at
                 steps = changed.plan.steps[-4:-2]

@@ -102,8 +102,11 @@ class Bench:
                     (np.array(v) for until, v in ways if made < until), np.zeros(3)
                 )
                 if by_velocity.due(self.session.walk, at, velocity):
-                    walk = by_velocity.go_on(self.session.walk, at, velocity)
-                    assert self.session.go_on(walk, at, self.reading.time) is not None
+                    walk = by_velocity.plan_further(self.session.walk, at, velocity)
+                    assert (
+                        self.session.continue_with(walk, at, self.reading.time)
+                        is not None
+                    )
             if state in (WalkPhase.READY, WalkPhase.REFUSED, WalkPhase.FALLEN):
                 break
         return state

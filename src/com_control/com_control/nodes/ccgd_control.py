@@ -267,7 +267,7 @@ class WalkControl:
         self._jobs.do(lambda: plan(posture), planned)
         return ""
 
-    def go_on(self, robot: WalkingRobot, walk: Walk, at: float) -> bool:
+    def continue_with(self, robot: WalkingRobot, walk: Walk, at: float) -> bool:
         """Replaces the present walk by one with other further steps.
 
         Args:
@@ -278,7 +278,7 @@ class WalkControl:
         Returns:
             Whether it was in time.
         """
-        command = robot.session.go_on(walk, at, self.now(robot))
+        command = robot.session.continue_with(walk, at, self.now(robot))
         self._handle(robot, command)
         return command is not None
 

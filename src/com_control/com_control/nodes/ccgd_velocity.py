@@ -115,7 +115,7 @@ class VelocityFollower:
             self._planning = False
             self._lead = 1.5 * (self._control.now(robot) - begun)
             if isinstance(changed, Walk):
-                if self._control.go_on(robot, changed, at):
+                if self._control.continue_with(robot, changed, at):
                     self._walk = changed
                 return
             if not isinstance(changed, ComControlError):
@@ -123,4 +123,4 @@ class VelocityFollower:
             self._log.warning(f"cmd_vel: the walk ends, it cannot go on: {changed}")
             self._walk = None
 
-        self._jobs.do(lambda: planner.go_on(walk, at, velocity), planned)
+        self._jobs.do(lambda: planner.plan_further(walk, at, velocity), planned)

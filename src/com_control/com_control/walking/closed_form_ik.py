@@ -15,7 +15,7 @@ from com_model.arrays import Array
 _EXACT = 1e-9  # m, or cosine, by which a leg may miss the pattern
 
 
-def fits(leg: BipedLeg) -> bool:
+def fits_closed_form(leg: BipedLeg) -> bool:
     """Whether the closed form can solve a leg.
 
     Args:
@@ -37,7 +37,7 @@ def pack_leg(leg: BipedLeg, mass: float, out: Any) -> Array:
     """Fills the record of a leg.
 
     Args:
-        leg: whose build fits the closed form, see fits().
+        leg: whose build fits_closed_form the closed form, see fits_closed_form().
         mass: kg, of the whole robot.
         out: element of an array of pelvis_map.LEG, which is filled.
 

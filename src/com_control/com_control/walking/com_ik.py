@@ -21,8 +21,8 @@ from numpy.typing import ArrayLike
 from com_control.exceptions import BipedError
 from com_control.walking import pelvis_search
 from com_control.walking.biped import JOINTS, Biped
-from com_control.walking.closed_form_ik import fits, pack_leg
-from com_control.walking.newton_ik import Found, NewtonSolver, Solver
+from com_control.walking.closed_form_ik import fits_closed_form, pack_leg
+from com_control.walking.newton_ik import NewtonSolver, SearchResult, Solver
 from com_control.walking.pelvis_map import LIMITED, ROBOT, STALLED, STRETCHED
 from com_model.arrays import Array, as_array, as_rotation
 from com_model.bodies import Indices
@@ -111,7 +111,7 @@ class ClosedFormSolver(Solver):
     """Finds the pelvis with the closed-form map from pelvis to CoM.
 
     Args:
-        biped: whose legs fit the closed form, see fits().
+        biped: whose legs fit the closed form, see fits_closed_form().
     """
 
     solve_one, solve_path = (
@@ -142,7 +142,7 @@ class ClosedFormSolver(Solver):
         )
 
     def restart(self, pelvis: Array | None) -> None:
-        """Forgets the last point; see Solver.
+        """Forgets the last point.
 
         Args:
             pelvis: (3,) m, where the next search starts; None: by the nominal posture.
@@ -152,8 +152,10 @@ class ClosedFormSolver(Solver):
         if pelvis is not None:
             self.robot["pelvis"][0, 0] = pelvis
 
-    def search(self, com: Array, feet: Array, R: Array, tolerance: float) -> Found:
-        """Solves a point without an initial guess; see Solver.
+    def search(
+        self, com: Array, feet: Array, R: Array, tolerance: float
+    ) -> SearchResult:
+        """Solves a point without an initial guess.
 
         Args:
             com: (3,) m, target in the world.
@@ -169,13 +171,15 @@ class ClosedFormSolver(Solver):
         outcome = self._solve(com, R, feet, self.robot, tolerance, values)
         legs, pelvis = values[:12], values[12:15]
         if outcome == 0:
-            return Found(legs, pelvis, "", com)
+            return legs, pelvis, "", com
         self.restart(None)
         nearest = self._nearest(com, feet, R)
         reason = f"the CoM comes no nearer than {values[15]:.3g} m"
-        return Found(legs, pelvis, self._reason(legs, outcome) or reason, nearest)
+        return legs, pelvis, self._reason(legs, outcome) or reason, nearest
 
-    def place(self, pelvis: Array, feet: Array, R: Array) -> tuple[Array, Array, int]:
+    def map_pelvis(
+        self, pelvis: Array, feet: Array, R: Array
+    ) -> tuple[Array, Array, int]:
         """The map from the pelvis' position to CoM and legs.
 
         Args:
@@ -194,7 +198,7 @@ class ClosedFormSolver(Solver):
         newton = NewtonSolver(self._biped)
         newton.robot["upper_moment"] = self.robot["upper_moment"]
         pelvis = newton.find_nearest(target, feet, R)[:3]
-        com, _, outcome = self.place(self._pulled_in(pelvis, feet, R), feet, R)
+        com, _, outcome = self.map_pelvis(self._pulled_in(pelvis, feet, R), feet, R)
         return com if outcome == 0 else np.full(3, np.nan)
 
     def _pulled_in(self, pelvis: Array, feet: Array, R: Array) -> Array:
@@ -202,7 +206,9 @@ class ClosedFormSolver(Solver):
         middle, inside, outside = self._middle(feet, R), 0.0, 1.0
         for _ in range(40):
             fraction = 0.5 * (inside + outside)
-            fine = self.place(middle + fraction * (pelvis - middle), feet, R)[2] == 0
+            fine = (
+                self.map_pelvis(middle + fraction * (pelvis - middle), feet, R)[2] == 0
+            )
             inside, outside = (fraction, outside) if fine else (inside, fraction)
         return middle + (1.0 - _MARGIN) * inside * (pelvis - middle)
 
@@ -243,11 +249,9 @@ class ComIk:
 
     def __init__(self, biped: Biped) -> None:
         self.biped, self._coupled = biped, biped.coupled
-        self.closed = all(fits(leg) for leg in biped.legs)
+        self.closed = all(fits_closed_form(leg) for leg in biped.legs)
         self._q = biped.posture.copy()
-        self._solver: Solver = (
-            ClosedFormSolver(biped) if self.closed else NewtonSolver(biped)
-        )
+        self._solver = ClosedFormSolver(biped) if self.closed else NewtonSolver(biped)
         self._robot = self._solver.robot
         self._solver.set_upper_body(self._q)
         self._joints = np.concatenate([leg.joints for leg in biped.legs])

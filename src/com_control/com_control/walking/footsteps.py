@@ -139,7 +139,7 @@ def plan_footsteps(
     return tuple(steps)
 
 
-def beside(foot: Footstep, apart: float) -> Footstep:
+def place_beside(foot: Footstep, apart: float) -> Footstep:
     """The other foot side by side with one.
 
     Args:

@@ -231,7 +231,7 @@ def settle_sole(
         at: position of its ZMP over the sole's half size.
         dt: s, since the last tick.
         dead_time: s.
-        rocks: (3,) see Memory; changed.
+        rocks: (3,) see ControllerState; changed.
 
     Returns:
         rad, for this tick.
@@ -315,8 +315,8 @@ def turn_feet(
         heading: (2,) rad, from the IMU's to the plan's: reference, and from the soles; changed.
         loads: (2,) load fractions of the feet.
         feet: (2, 3) m, commanded positions of the soles.
-        places: Memory.feet, changed.
-        turns: Memory.turns, changed.
+        places: ControllerState.feet, changed.
+        turns: ControllerState.turns, changed.
     """
     slip = (heading[0] - heading[1] + pi) % (2.0 * pi) - pi
     if part == 0.0 or abs(slip) > MOST_SLIP:  # the IMU's heading has jumped

@@ -7,11 +7,10 @@ the CoM by its leg's joints, e_i the error of the sole's pose and c that of the 
   dq_i = J_i^-1 (e_i - [dt; 0])
   (1 - sum of K_i J_i^-1 [1; 0]) dt = c - sum of K_i J_i^-1 e_i
 
-so that two systems of six and one of three are solved, not one of fifteen. Solver is the common
-base of this method and that of com_control.walking.closed_form_ik.
+so that two systems of six and one of three are solved, not one of fifteen. Solver is what this
+method and com_ik.ClosedFormSolver share.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -340,24 +339,13 @@ def solve_path(
         outcomes[i] = solve_one(com[i], R[i], feet[i], robots, tolerance, values[i])
 
 
-class Found(NamedTuple):
-    """Result of a search without an initial guess.
-
-    Attributes:
-        legs: (12,) rad.
-        pelvis: (3,) m.
-        reason: why this is no solution; "" when it is.
-        nearest: (3,) m, the nearest CoM that can be reached; NaN where none is found.
-    """
-
-    legs: Array
-    pelvis: Array
-    reason: str
-    nearest: Array
+# Of a search without an initial guess: the legs' angles (12,) rad, the pelvis' position (3,) m, why
+# this is no solution ("": it is one), and the nearest CoM that can be reached (3,) m, NaN: none.
+SearchResult = tuple[Array, Array, str, Array]
 
 
-class Solver(ABC):
-    """Base of the methods that find pelvis and legs; the upper body is nominal at first.
+class Solver:
+    """What both methods share: limits of the legs, and the upper body, which is nominal at first.
 
     Args:
         biped: the robot.
@@ -366,12 +354,7 @@ class Solver(ABC):
 
     Attributes:
         robot: as given.
-        solve_one: kernel for one point; see pelvis_search.
-        solve_path: kernel for a path; see pelvis_search.
     """
-
-    solve_one: Any
-    solve_path: Any
 
     def __init__(self, biped: Biped, robot: Any) -> None:
         self._biped, self.robot = biped, robot
@@ -402,28 +385,6 @@ class Solver(ABC):
             (R,), (p,) = self._pelvis.poses(q)
             com = self._moment + self._leg_moment
             self._moment[:] = R.T @ (com - p) - self._leg_moment
-
-    @abstractmethod
-    def restart(self, pelvis: Array | None) -> None:
-        """Forgets the last point.
-
-        Args:
-            pelvis: (3,) m, where the next search starts; None: by the nominal posture.
-        """
-
-    @abstractmethod
-    def search(self, com: Array, feet: Array, R: Array, tolerance: float) -> Found:
-        """Solves a point without an initial guess; see com_ik.ComIk.solve.
-
-        Args:
-            com: (3,) m, target in the world.
-            feet: (2, 3, 4) poses of the soles in the world.
-            R: (3, 3) orientation of the pelvis.
-            tolerance: m, of the CoM.
-
-        Returns:
-            The solution, or the reason and the nearest CoM.
-        """
 
 
 @compiled()
@@ -472,7 +433,7 @@ class NewtonSolver(Solver):
         robot["nominal"] = self._nominal
 
     def restart(self, pelvis: Array | None) -> None:
-        """Forgets the last point; see Solver.
+        """Forgets the last point.
 
         Args:
             pelvis: (3,) m, where the next search starts; None: by the nominal posture.
@@ -481,7 +442,9 @@ class NewtonSolver(Solver):
         if pelvis is not None:
             self.robot["state"] = np.concatenate((pelvis, self._nominal))
 
-    def search(self, com: Array, feet: Array, R: Array, tolerance: float) -> Found:
+    def search(
+        self, com: Array, feet: Array, R: Array, tolerance: float
+    ) -> SearchResult:
         """Newton's steps from the last solution, from the nominal posture, and from random ones.
 
         Args:
@@ -511,15 +474,13 @@ class NewtonSolver(Solver):
                 )
                 if not problem:
                     self.robot["state"], self.robot["warm"] = state, 1
-                    return Found(q, state[:3], "", com)
+                    return q, state[:3], "", com
         self.robot["warm"] = 0
-        stalled = (
-            f"feet and CoM come no nearer than {best:.3g} m to where they are to be"
-        )
+        stalled = f"feet and CoM come no nearer than {best:.3g} m to their targets"
         rest = self._errors(com, feet, R)(self.find_nearest(com, feet, R))
         met = np.abs(rest[:12]).max() <= _MEETS
         nearest = com - R @ rest[12:] if met else np.full(3, np.nan)
-        return Found(self._nominal, starts[0][:3], problem or stalled, nearest)
+        return self._nominal, starts[0][:3], problem or stalled, nearest
 
     def _starts(self, feet: Array, R: Array) -> list[Array]:
         pelvis = feet[:, :, 3].mean(axis=0) - R @ self.robot["soles"][0]

@@ -3,8 +3,8 @@
   UNKNOWN, REFUSED, READY   update(): by the measurements (WalkChecks)
   READY -> PLANNING         start_planning(); then begin() with the plan, or refuse()
   APPROACHING               to the walk's first posture; then
-  WALKING                   until the walk's end, then READY; go_on() replaces its further steps;
-                            stop() leads to
+  WALKING                   until the walk's end, then READY; continue_with() replaces its
+                            further steps; stop() leads to
   STOPPING                  a shorter walk is planned and passed to replace()
   FALLEN                    from any motion, by update(); left when the robot stands again
 
@@ -295,7 +295,9 @@ class WalkSession:
         self.walk = walk
         return self._command(walk.path.shifted(self._begin), now)
 
-    def go_on(self, walk: Walk, changes_at: float, now: float) -> Command | None:
+    def continue_with(
+        self, walk: Walk, changes_at: float, now: float
+    ) -> Command | None:
         """Continues with a walk whose further steps were planned again.
 
         Args:
@@ -373,7 +375,11 @@ class WalkSession:
         if stabiliser is None or reading is None:
             return q, qd
         passed = min(max(reading.time - self._asked_at, 0.0), MAX_GAP) / BLEND
-        self._asked_at, followed, rate = reading.time, self._to_follow(reading), 1.0
+        self._asked_at, followed, rate = (
+            reading.time,
+            self._walk_to_follow(reading),
+            1.0,
+        )
         self._feeds = followed is not None
         if followed is not None:
             dt = min(max(reading.time - self._fed_at, 0.0), MAX_GAP)
@@ -384,7 +390,7 @@ class WalkSession:
                 stabiliser.replace(followed.plan, followed.samples, followed.later)
             self._followed, self._fed_at = followed, reading.time
             if followed is self.walk:
-                stabiliser.memory.phase[0] = min(
+                stabiliser.state.phase[0] = min(
                     max(self.walk_time, 0.0), followed.duration
                 )
             R = (
@@ -402,7 +408,7 @@ class WalkSession:
         part = 1.0 if self._gain == 1.0 else float(quintic(self._gain)[0])
         return q + part * self._change, rate * qd
 
-    def _to_follow(self, reading: Reading) -> Walk | None:
+    def _walk_to_follow(self, reading: Reading) -> Walk | None:
         """The walk that the stabiliser should follow now; None: none."""
         if self.state in (WalkPhase.WALKING, WalkPhase.STOPPING):
             return self.walk if self.walk is not None and self.walk.fed_back else None

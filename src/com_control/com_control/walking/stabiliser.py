@@ -22,8 +22,8 @@ from com_control.walking.law_table import Body, Table
 from com_control.walking.stabiliser_law import (
     MAX_OFFSET,
     OFFSET_TIME,
-    Sensed,
-    make_memory,
+    Measurements,
+    make_controller_state,
     make_target,
     tick,
 )
@@ -197,7 +197,7 @@ class Stabiliser:
         biped: as given.
         body: properties of the robot for the law; after start().
         table: the walk for the law; after start().
-        memory: state of the law; see stabiliser_law.
+        state: state of the law; see stabiliser_law.
         target: last result of the law; see stabiliser_law.
 
     Raises:
@@ -234,7 +234,7 @@ class Stabiliser:
         )
         self._soles = np.stack((low[:, 0], high[:, 0], low[:, 1], high[:, 1]), axis=1)
         self._reach = (0.5 * np.array(REACH) * (high - low)[0, :2]).tolist()  # m
-        self.memory, self.target = make_memory(), make_target()
+        self.state, self.target = make_controller_state(), make_target()
         self._found_for = 0.0
 
     def set_stiffness(self, stiffness: ArrayLike) -> None:
@@ -263,19 +263,25 @@ class Stabiliser:
             samples: of the plan.
             q: (n,) rad or m, joint targets at its start.
         """
-        memory, h, mass = make_memory(), plan.timing.com_height, self.biped.model.mass
-        memory.offset[:], memory.slope[:] = self.memory.offset, self.memory.slope
-        memory.pull[:] = self.memory.pull
-        self.memory, self.target = memory, make_target()
+        state, h, mass = (
+            make_controller_state(),
+            plan.timing.com_height,
+            self.biped.model.mass,
+        )
+        state.offset[:], state.slope[:] = self.state.offset, self.state.slope
+        state.pull[:] = self.state.pull
+        self.state, self.target = state, make_target()
         self.target.feet[:] = samples.feet[0]
         kappa = self._stiffness / (mass * GRAVITY * h)
         self.body = Body(mass, h, kappa, self._dead_time, self._soles, *self._feeds)
         self.table = make_table(plan, samples)
         self._q, self._failures, self._implausible, self._height = q.copy(), 0, 0.0, 0.0
         self._ik.restart()
-        sensed = Sensed(np.eye(3), np.zeros((2, 3, 4)), np.zeros(3), np.zeros((2, 6)))
+        measured = Measurements(
+            np.eye(3), np.zeros((2, 3, 4)), np.zeros(3), np.zeros((2, 6))
+        )
         self._tick = entry_point(
-            tick, self.body, self.table, sensed, 0.0, 0.0, memory, self.target
+            tick, self.body, self.table, measured, 0.0, 0.0, state, self.target
         )
 
     def replace(self, plan: WalkPlan, samples: Samples, later: float = 0.0) -> None:
@@ -287,7 +293,7 @@ class Stabiliser:
             later: s, by which its time begins later than that of the present one.
         """
         before, after = self.table, make_table(plan, samples)
-        self.memory.phase[0] = phase = self.phase - later
+        self.state.phase[0] = phase = self.phase - later
         time = after.dt * np.arange(len(after.com))
         blended = (time >= phase) & (time < phase + BLEND)
         then = (time[blended] + later) / before.dt
@@ -303,7 +309,7 @@ class Stabiliser:
     @property
     def phase(self) -> float:
         """Time of the plan, s."""
-        return float(self.memory.phase[0])
+        return float(self.state.phase[0])
 
     @property
     def offset(self) -> tuple[Array, Array]:
@@ -311,7 +317,7 @@ class Stabiliser:
 
         Forwards and to the left, in the axes of the pelvis' heading.
         """
-        b, square = self.memory.offset
+        b, square = self.state.offset
         if self._found_for < SETTLING * OFFSET_TIME:
             return b.copy(), np.full(2, np.inf)
         return b.copy(), np.sqrt(square + (SYSTEMATIC * self.body.height) ** 2)
@@ -354,15 +360,15 @@ class Stabiliser:
         upright = bool(np.isfinite(R_world_root).all())
         if not upright:
             R_world_root = self._attitude_by_sole(soles)
-        sensed = Sensed(
+        measured = Measurements(
             np.ascontiguousarray(R_world_root), soles, self._sesc.com(q), at_soles
         )
         target = self.target
-        self._tick(self.body, self.table, sensed, dt, lead, self.memory, target)
+        self._tick(self.body, self.table, measured, dt, lead, self.state, target)
         self._solve(target.com, target.feet, target.R_pelvis @ self._to_pelvis, dt)
         self._found_for += dt * isfinite(at_soles.sum())
         fault = self._fault(R_world_root, at_soles, upright)
-        return Stabilised(self._q, float(self.memory.phase[3]), fault)
+        return Stabilised(self._q, float(self.state.phase[3]), fault)
 
     def _solve(self, com: Array, feet: Array, R_pelvis: Array, dt: float) -> None:
         heights = (self._height * exp(-dt / RETURN) + HEIGHTS).clip(-MOST_OFF, MOST_OFF)
@@ -377,7 +383,7 @@ class Stabiliser:
                 )
                 return
         self._failures += 1
-        self.memory.lean[:] *= 0.9
+        self.state.lean[:] *= 0.9
 
     def _is_implausible(self, wrenches: Array, dt: float) -> bool:
         """Whether both feet are in stance and have not carried the robot for IMPLAUSIBLE_TIME."""
@@ -407,6 +413,6 @@ class Stabiliser:
             return Fault.NO_IMU
         if not isfinite(wrenches.sum()):
             return Fault.NO_WRENCH
-        if np.abs(self.memory.offset[0]).max() >= MAX_OFFSET * h * (1.0 - 1e-9):
+        if np.abs(self.state.offset[0]).max() >= MAX_OFFSET * h * (1.0 - 1e-9):
             return Fault.OFFSET_BOUND
         return Fault.BEYOND_REACH if self.margin < 0.0 else Fault.NONE

@@ -65,16 +65,16 @@ from com_model.dynamics import GRAVITY
 from com_model.geometry.vector_kernels import Vector, add, cross, set_product, turned
 
 
-class Sensed(NamedTuple):
-    """Measurements of one tick, in the axes of the root link unless stated otherwise.
+class Measurements(NamedTuple):
+    """Sensor values of one control tick, in the root link's frame unless stated otherwise.
 
     Attributes:
-        R_imu: (3, 3) orientation of the root link in a gravity-aligned frame of arbitrary yaw;
-            NaN: unknown.
-        soles: (2, 3, 4) poses of the soles from the joint positions.
-        com: (3,) m, from the joint positions.
-        wrenches: (2, 6) force (N) and moment (N m) of the ground on each foot, about its sole's
-            origin, in the sole's axes; NaN: unknown.
+        R_imu: (3, 3) orientation of the root link in a gravity-aligned frame of arbitrary yaw; NaN
+            while the IMU's orientation is unknown.
+        soles: (2, 3, 4) poses of the left and right sole, from the joint positions.
+        com: (3,) m, centre of mass from the joint positions.
+        wrenches: (2, 6) force (N) and moment (N m) of the ground on each foot, about the sole's
+            origin, in the sole's frame; NaN where a foot's wrench is unknown.
     """
 
     R_imu: Array
@@ -83,8 +83,8 @@ class Sensed(NamedTuple):
     wrenches: Array
 
 
-class Memory(NamedTuple):
-    """State of the stabiliser; arrays that the tick overwrites.
+class ControllerState(NamedTuple):
+    """State of the controller between ticks; arrays that the tick overwrites.
 
     Attributes:
         phase: (4,) time of the plan, s; time waited for this step, s; 1 after the first tick;
@@ -144,7 +144,7 @@ class Target(NamedTuple):
     loads: Array
 
 
-def make_memory() -> Memory:
+def make_controller_state() -> ControllerState:
     """Allocates the state of a stabiliser before its first tick."""
     shapes = (
         4,
@@ -163,7 +163,7 @@ def make_memory() -> Memory:
         2,
         2,
     )
-    return Memory(*(np.zeros(shape) for shape in shapes))
+    return ControllerState(*(np.zeros(shape) for shape in shapes))
 
 
 def make_target() -> Target:
@@ -194,19 +194,19 @@ TURN_TIME = 0.5  # s, in which a sole that turned on the ground is followed
 
 
 @njit
-def find_feet(table: Table, i: int, f: float, memory: Memory) -> Array:
+def find_feet(table: Table, i: int, f: float, state: ControllerState) -> Array:
     """Positions of the commanded soles.
 
     Args:
         table: the walk.
         i: index of a row.
         f: fraction of the way to the next row.
-        memory: offsets of the soles from the plan.
+        state: offsets of the soles from the plan.
 
     Returns:
         (2, 3) m.
     """
-    feet = memory.feet.copy()
+    feet = state.feet.copy()
     for k in range(2):
         for j in range(3):
             feet[k, j] += blend(table.feet[:, k, j], i, f, 3)
@@ -237,28 +237,32 @@ def load_share(table: Table, i: int, feet: Array, zmp: Array) -> float:
 
 @njit
 def find_base(
-    sensed: Sensed, axes: Array, feet: Array, memory: Memory, loads: Array
+    measured: Measurements,
+    axes: Array,
+    feet: Array,
+    state: ControllerState,
+    loads: Array,
 ) -> Array:
     """Pose of the root link: the IMU's attitude, with the loaded soles where they are commanded.
 
     Args:
-        sensed: measurements.
+        measured: measurements.
         axes: (2, 3, 3) commanded orientations of the soles.
         feet: (2, 3) m, planned positions of the soles.
-        memory: offsets of the soles; its heading is set.
+        state: offsets of the soles; its heading is set.
         loads: (2,) load fractions.
 
     Returns:
         [R p] (3, 4) in the walk's frame.
     """
-    R, soles, pose = sensed.R_imu, sensed.soles, np.zeros((3, 4))
+    R, soles, pose = measured.R_imu, measured.soles, np.zeros((3, 4))
     turn_s = turn_c = 0.0
     for k in range(2):
         x, y, _ = turned(R, soles[k, :, 0])
         aim = axes[k]
         turn_c += loads[k] * (aim[0, 0] * x + aim[1, 0] * y)
         turn_s += loads[k] * (aim[1, 0] * x - aim[0, 0] * y)
-    memory.heading[1], size = atan2(turn_s, turn_c), max(hypot(turn_c, turn_s), 1e-9)
+    state.heading[1], size = atan2(turn_s, turn_c), max(hypot(turn_c, turn_s), 1e-9)
     c, s = turn_c / size, turn_s / size
     for j in range(3):
         x, y = R[0, j], R[1, j]
@@ -266,18 +270,18 @@ def find_base(
     for k in range(2):
         at = turned(pose, soles[k, :, 3])
         for j in range(3):
-            pose[j, 3] += loads[k] * (feet[k, j] + memory.feet[k, j] - at[j])
+            pose[j, 3] += loads[k] * (feet[k, j] + state.feet[k, j] - at[j])
     return pose
 
 
 @njit
 def total_wrench(
-    sensed: Sensed, base: Array, feet: Array, normals: Array
+    measured: Measurements, base: Array, feet: Array, normals: Array
 ) -> tuple[Vector, Vector]:
     """Wrench of the ground about the walk frame's origin.
 
     Args:
-        sensed: measurements.
+        measured: measurements.
         base: (3, 4) pose of the root link.
         feet: (2, 3) m, positions of the soles.
         normals: (2, 3) set to the soles' normals.
@@ -287,9 +291,9 @@ def total_wrench(
     """
     force, moment, R = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), np.empty((3, 3))
     for k in range(2):
-        set_product(base, sensed.soles[k], R)
+        set_product(base, measured.soles[k], R)
         normals[k, 0], normals[k, 1], normals[k, 2] = R[0, 2], R[1, 2], R[2, 2]
-        F, M = turned(R, sensed.wrenches[k]), turned(R, sensed.wrenches[k, 3:])
+        F, M = turned(R, measured.wrenches[k]), turned(R, measured.wrenches[k, 3:])
         force, moment = add(force, F), add(moment, add(M, cross(feet[k], F)))
     return force, moment
 
@@ -300,7 +304,7 @@ def move_feet(
     table: Table,
     ahead: Place,
     dt: float,
-    memory: Memory,
+    state: ControllerState,
     target: Target,
     left: float,
 ) -> bool:
@@ -311,7 +315,7 @@ def move_feet(
         table: the walk.
         ahead: row of the table at the time of the command.
         dt: s, since the last tick.
-        memory: changed.
+        state: changed.
         target: loads and DCM of this tick.
         left: planned load fraction of the left foot.
 
@@ -321,31 +325,31 @@ def move_feet(
     waits, loads, e = False, target.loads, target.estimate[5:7] - target.estimate[7:9]
     i, f = ahead
     c, sine = heading_of(table, i)
-    places = find_feet(table, i, f, memory)
+    places = find_feet(table, i, f, state)
     for k in range(2):
         s = table.swing[i, k]
         other = 1 - k
-        memory.unloaded[k] = 0.0 if loads[k] > CARRIES else memory.unloaded[k] + dt
+        state.unloaded[k] = 0.0 if loads[k] > CARRIES else state.unloaded[k] + dt
         if s < 0.0:
-            memory.held[k, 3] = memory.further[k] = 0.0
-            low = memory.feet[other, 2] - memory.feet[k, 2] < SEARCH_DEPTH * body.height
+            state.held[k, 3] = state.further[k] = 0.0
+            low = state.feet[other, 2] - state.feet[k, 2] < SEARCH_DEPTH * body.height
             if (
-                memory.unloaded[k] > PATIENCE
+                state.unloaded[k] > PATIENCE
                 and low
                 and (left, 1.0 - left)[k] > SHOULD_CARRY
             ):
-                memory.feet[k, 2] -= SEARCH_SPEED * body.height * dt
+                state.feet[k, 2] -= SEARCH_SPEED * body.height * dt
                 waits = True
             continue
         s += f * table.dt / table.swing_time
-        if memory.held[k, 3] > 0.0 and memory.unloaded[k] > PATIENCE:
-            memory.held[k, 3] = 0.0
-        if memory.held[k, 3] == 0.0 and s > 0.5 and loads[k] > LANDED:
-            memory.held[k, :3], memory.held[k, 3] = places[k], 1.0
-        if memory.held[k, 3] > 0.0:
+        if state.held[k, 3] > 0.0 and state.unloaded[k] > PATIENCE:
+            state.held[k, 3] = 0.0
+        if state.held[k, 3] == 0.0 and s > 0.5 and loads[k] > LANDED:
+            state.held[k, :3], state.held[k, 3] = places[k], 1.0
+        if state.held[k, 3] > 0.0:
             for j in range(3):
-                memory.feet[k, j] += memory.held[k, j] - places[k, j]
-            memory.further[k] = c * memory.feet[k, 0] + sine * memory.feet[k, 1]
+                state.feet[k, j] += state.held[k, j] - places[k, j]
+            state.further[k] = c * state.feet[k, 0] + sine * state.feet[k, 1]
             continue
         now = rise(s)
         part = (rise(s + dt / table.swing_time) - now) / max(1.0 - now, 1e-6)
@@ -353,30 +357,30 @@ def move_feet(
             goal = adjust_step(
                 body, k, (1.0 - s) * table.swing_time, c * e[0] + sine * e[1]
             )
-            memory.further[k] += min(dt / ADJUST_TIME, 1.0) * (goal - memory.further[k])
-        height = memory.feet[other, 2]  # on the slope through the other foot
+            state.further[k] += min(dt / ADJUST_TIME, 1.0) * (goal - state.further[k])
+        height = state.feet[other, 2]  # on the slope through the other foot
         for j, way in enumerate((c, sine)):
-            height += memory.slope[j] * (
+            height += state.slope[j] * (
                 table.goals[i, k, j] - table.feet[i, other, j, 3]
             )
-            memory.feet[k, j] += min(part, 1.0) * (
-                way * memory.further[k] - memory.feet[k, j]
+            state.feet[k, j] += min(part, 1.0) * (
+                way * state.further[k] - state.feet[k, j]
             )
-        memory.feet[k, 2] += min(part, 1.0) * (height - memory.feet[k, 2])
-        memory.turns[k] -= min(part, 1.0) * memory.turns[k]
+        state.feet[k, 2] += min(part, 1.0) * (height - state.feet[k, 2])
+        state.turns[k] -= min(part, 1.0) * state.turns[k]
     return waits
 
 
 @njit
 def move_ankles(
-    body: Body, dt: float, memory: Memory, wrenches: Array, asked: Array
+    body: Body, dt: float, state: ControllerState, wrenches: Array, asked: Array
 ) -> None:
     """Ankle admittance: tilts the soles by the difference of desired and measured moments.
 
     Args:
         body: properties of the robot.
         dt: s, since the last tick.
-        memory: its tilts are changed.
+        state: its tilts are changed.
         wrenches: (2, 6) N and N m, at the soles.
         asked: (2, 2) m, points of each sole at which its force should act.
     """
@@ -385,8 +389,8 @@ def move_ankles(
         load = max(wrenches[k, 2], 0.0)
         for j in range(2):
             if not load > CARRIES * weight:
-                memory.rocks[k, j, :] = 0.0
-                memory.tilts[k, j] -= min(dt / 0.16, 1.0) * memory.tilts[k, j]
+                state.rocks[k, j, :] = 0.0
+                state.tilts[k, j] -= min(dt / 0.16, 1.0) * state.tilts[k, j]
                 continue
             # across the axis
             low, high = body.soles[k, 2 - 2 * j], body.soles[k, 3 - 2 * j]
@@ -398,23 +402,21 @@ def move_ankles(
             fed_back = 0.5 * (high - low) * A / body.height
             most_speed = min(SETTLE_SPEED, SETTLE_TILTS / ANKLE * fed_back)
             speed = max(most_speed - fed_back, 0.0)
-            rocks = memory.rocks[k, j]
+            rocks = state.rocks[k, j]
             further = settle_sole(speed, error / most, at, dt, body.dead_time, rocks)
-            rate = -A / (weight * body.height) * error - memory.tilts[k, j] / ANKLE_LEAK
-            memory.tilts[k, j] = clip(
-                memory.tilts[k, j] + rate * dt + further, MAX_TILT
-            )
+            rate = -A / (weight * body.height) * error - state.tilts[k, j] / ANKLE_LEAK
+            state.tilts[k, j] = clip(state.tilts[k, j] + rate * dt + further, MAX_TILT)
 
 
 @njit
 def find_slope(
-    part: float, memory: Memory, loads: Array, normals: Array, feet: Array
+    part: float, state: ControllerState, loads: Array, normals: Array, feet: Array
 ) -> None:
     """Follows the ground's slope by the loaded soles; standing feet rise and sink with it.
 
     Args:
         part: 0 to 1, low-pass gain of this tick.
-        memory: slope and feet are changed.
+        state: slope and feet are changed.
         loads: (2,) load fractions.
         normals: (2, 3) of the soles.
         feet: (2, 3) m, positions of the soles.
@@ -426,11 +428,11 @@ def find_slope(
                 gradient -= loads[k] * normals[k, j] / max(normals[k, 2], 0.1)
                 total += loads[k]
         if total > 0.0:
-            change = (clip(gradient / total, STEEPEST) - memory.slope[j]) * part
-            memory.slope[j] += change
+            change = (clip(gradient / total, STEEPEST) - state.slope[j]) * part
+            state.slope[j] += change
             middle = loads[0] * feet[0, j] + loads[1] * feet[1, j]
             for k in range(2):
-                memory.feet[k, 2] += change * (feet[k, j] - middle)
+                state.feet[k, 2] += change * (feet[k, j] - middle)
 
 
 @njit
@@ -439,7 +441,7 @@ def update_offset(
     heading: tuple[float, float],
     dt: float,
     time: float,
-    memory: Memory,
+    state: ControllerState,
     away: Array,
 ) -> None:
     """Updates the CoM's offset and the pull by the residuals of the measured wrenches.
@@ -449,47 +451,47 @@ def update_offset(
         heading: cosine and sine of the pelvis' heading.
         dt: s, since the last tick.
         time: s, time constant of the pull.
-        memory: offset and pull are changed.
+        state: offset and pull are changed.
         away: (2, 2) m and m/s^2, residuals along x and y.
     """
-    part, offset = min(dt / OFFSET_TIME, 1.0), memory.offset
+    part, offset = min(dt / OFFSET_TIME, 1.0), state.offset
     for j, rest in enumerate(headed((heading[0], -heading[1]), away[0])):
         rest = clip(rest, MAX_SURPRISE * h)
         offset[0, j] = clip(offset[0, j] + part * rest, MAX_OFFSET * h)
         offset[1, j] += 0.3 * part * (rest * rest - offset[1, j])
     for j, rest in enumerate(headed((heading[0], -heading[1]), away[1])):
         change = min(dt / time, 1.0) * clip(rest, MAX_SURPRISE * GRAVITY)
-        memory.pull[j] = clip(memory.pull[j] + change, MAX_PULL * GRAVITY)
+        state.pull[j] = clip(state.pull[j] + change, MAX_PULL * GRAVITY)
 
 
 @njit
 def command(
-    table: Table, t: float, memory: Memory, target: Target, leaning: Array
+    table: Table, t: float, state: ControllerState, target: Target, leaning: Array
 ) -> None:
     """Sets CoM, soles and pelvis for a time of the plan.
 
     Args:
         table: the walk.
         t: s.
-        memory: offsets, tilts and slope.
+        state: offsets, tilts and slope.
         target: set.
         leaning: (2,) m, displacement of the commanded CoM.
     """
     i, f = place_of(table, t)
-    feet, zmp = find_feet(table, i, f, memory), np.empty(2)
-    b = headed(heading_of(table, i), memory.offset[0])
+    feet, zmp = find_feet(table, i, f, state), np.empty(2)
+    b = headed(heading_of(table, i), state.offset[0])
     for j in range(2):
         zmp[j] = blend(table.zmp, i, f, j)
         target.com[j] = blend(table.com, i, f, j) + leaning[j] - b[j]
     share = load_share(table, i, feet, zmp)
-    level = share * memory.feet[0, 2] + (1.0 - share) * memory.feet[1, 2]
+    level = share * state.feet[0, 2] + (1.0 - share) * state.feet[1, 2]
     target.com[2] = blend(table.com, i, f, 2) + level
     target.R_pelvis[:] = table.R_pelvis[i]
-    turn, axes = np.empty((3, 3)), find_axes(table, i, memory.turns)
+    turn, axes = np.empty((3, 3)), find_axes(table, i, state.turns)
     for k in range(2):
-        R, slope = axes[k], memory.slope
-        pitch = memory.tilts[k, 1] - slope[0] * R[0, 0] - slope[1] * R[1, 0]
-        roll = memory.tilts[k, 0] + slope[0] * R[0, 1] + slope[1] * R[1, 1]
+        R, slope = axes[k], state.slope
+        pitch = state.tilts[k, 1] - slope[0] * R[0, 0] - slope[1] * R[1, 0]
+        roll = state.tilts[k, 0] + slope[0] * R[0, 1] + slope[1] * R[1, 1]
         cp, sp, cr, sr = cos(pitch), sin(pitch), cos(roll), sin(roll)
         turn[0, 0], turn[0, 1], turn[0, 2] = cp, sp * sr, sp * cr
         turn[1, 0], turn[1, 1], turn[1, 2] = 0.0, cr, -sr
@@ -502,10 +504,10 @@ def command(
 def tick(
     body: Body,
     table: Table,
-    sensed: Sensed,
+    measured: Measurements,
     dt: float,
     lead: float,
-    memory: Memory,
+    state: ControllerState,
     target: Target,
 ) -> None:
     """Processes a measurement.
@@ -513,42 +515,44 @@ def tick(
     Args:
         body: mass, height and ankles of the robot.
         table: the planned walk.
-        sensed: measurements.
+        measured: measurements.
         dt: s, since the last one.
         lead: s, from the measurement to the time that the command is for.
-        memory: state, overwritten.
+        state: state, overwritten.
         target: result, set.
     """
     h, weight = body.height, body.mass * GRAVITY
     w = (GRAVITY / h) ** 0.5
-    t = memory.phase[0]
+    t = state.phase[0]
     i, f = place_of(table, t)
-    feet, zmp, loads = find_feet(table, i, f, memory), np.empty(2), np.empty(2)
+    feet, zmp, loads = find_feet(table, i, f, state), np.empty(2), np.empty(2)
     for j in range(2):
         zmp[j] = blend(table.zmp, i, f, j)
     planned = load_share(table, i, feet, zmp)
-    known = np.isfinite(sensed.wrenches).all()
+    known = np.isfinite(measured.wrenches).all()
     for k in range(2):
-        target.loads[k] = max(sensed.wrenches[k, 2], 0.0) / weight if known else np.nan
+        target.loads[k] = (
+            max(measured.wrenches[k, 2], 0.0) / weight if known else np.nan
+        )
     carried = target.loads[0] + target.loads[1]
     for k, by_plan in enumerate((planned, 1.0 - planned)):
         loads[k] = target.loads[k] / carried if known and carried > 0.1 else by_plan
-    axes, normals = find_axes(table, i, memory.turns), np.empty((2, 3))
-    base = find_base(sensed, axes, table.feet[i, :, :, 3], memory, loads)
-    force, moment = total_wrench(sensed, base, feet, normals)
+    axes, normals = find_axes(table, i, state.turns), np.empty((2, 3))
+    base = find_base(measured, axes, table.feet[i, :, :, 3], state, loads)
+    force, moment = total_wrench(measured, base, feet, normals)
     ground = loads[0] * feet[0, 2] + loads[1] * feet[1, 2]
     measured_zmp = (np.nan, np.nan)
     carries = known and force[2] > 0.1 * weight
     if carries:
         x = (ground * force[0] - moment[1]) / force[2]
         measured_zmp = x, (ground * force[1] + moment[0]) / force[2]
-    fresh = memory.phase[2] == 0.0
+    fresh = state.phase[2] == 0.0
     if fresh:
-        memory.phase[2] = memory.phase[3] = 1.0
-    at = add(base[:, 3], turned(base, sensed.com))
-    motion, leaning, surprise = memory.motion, np.empty(2), np.zeros((2, 2))
+        state.phase[2] = state.phase[3] = 1.0
+    at = add(base[:, 3], turned(base, measured.com))
+    motion, leaning, surprise = state.motion, np.empty(2), np.zeros((2, 2))
     heading, rate = heading_of(table, i), 4.0 * w
-    b, pull = headed(heading, memory.offset[0]), headed(heading, memory.pull)
+    b, pull = headed(heading, state.offset[0]), headed(heading, state.pull)
     weighs = carries and 0.8 * weight < force[2] < 1.2 * weight
     for j in range(2):
         c_r, v_r = blend(table.com, i, f, j), blend(table.com, i, f, 3 + j)
@@ -566,8 +570,8 @@ def tick(
             surprise[1, j] = push - a_r
         c, v = motion[0, j] + b[j], motion[1, j]
         error = c - c_r + (v - v_r) / w
-        integral = memory.integral[j] + INTEGRAL * w * error * dt
-        memory.integral[j] = integral = clip(integral, MAX_INTEGRAL * h)
+        integral = state.integral[j] + INTEGRAL * w * error * dt
+        state.integral[j] = integral = clip(integral, MAX_INTEGRAL * h)
         zmp[j] += (1.0 + PROPORTIONAL) * error + integral
         kappa = body.kappa[1 - j]
         lag = w * kappa**0.5 * body.dead_time  # where the servos resonate
@@ -575,18 +579,18 @@ def tick(
         goal *= min(1.0, MAX_LAG / lag) * rise((NO_LEAN - lag) / 0.15)
         lag *= 2.0 / (4.0 + kappa) ** 0.5
         goal *= rise((LEAST_LEAN - lag) / 0.05) * (1.0 if known else 0.5)
-        memory.lean[j] += (1.0 - exp(-2.0 * w * dt)) * (goal - memory.lean[j])
-        leaning[j] = -clip(memory.lean[j], MAX_LEAN * h)
+        state.lean[j] += (1.0 - exp(-2.0 * w * dt)) * (goal - state.lean[j])
+        leaning[j] = -clip(state.lean[j], MAX_LEAN * h)
         target.estimate[j], target.estimate[3 + j] = c, v
         target.estimate[5 + j], target.estimate[7 + j] = c + v / w, c_r + v_r / w
         target.estimate[9 + j] = measured_zmp[j]
     target.estimate[2] = at[2]
     moves = table.moves[0] < t < table.moves[1]
     part = min(dt / TURN_TIME, 1.0) if moves and body.turns else 0.0
-    turn_feet(part, memory.heading, loads, feet, memory.feet, memory.turns)
+    turn_feet(part, state.heading, loads, feet, state.feet, state.turns)
     if weighs:
         update_offset(
-            h, heading, dt, PULL_TIME if moves else REST_TIME, memory, surprise
+            h, heading, dt, PULL_TIME if moves else REST_TIME, state, surprise
         )
     pace = 1.0
     if moves:
@@ -603,23 +607,23 @@ def tick(
     if known:
         share = load_share(table, i, feet, zmp)
         asked = ask_moments(body.soles, axes, feet, zmp, share)
-        move_ankles(body, dt, memory, sensed.wrenches, asked)
+        move_ankles(body, dt, state, measured.wrenches, asked)
         both = table.swing[i, 0] < 0.0 and table.swing[i, 1] < 0.0
         if both and carries:
             change = (
                 FORCE_DIFFERENCE * h * dt * ((2.0 * share - 1.0) - loads[0] + loads[1])
             )
-            memory.feet[0, 2] -= 0.5 * change
-            memory.feet[1, 2] += 0.5 * change
+            state.feet[0, 2] -= 0.5 * change
+            state.feet[1, 2] += 0.5 * change
         time = 2.0 if moves else 0.3
-        find_slope(min(dt / time, 1.0), memory, loads, normals, feet)
+        find_slope(min(dt / time, 1.0), state, loads, normals, feet)
         ahead = place_of(table, t + lead)
-        waits = move_feet(body, table, ahead, dt, memory, target, planned)
+        waits = move_feet(body, table, ahead, dt, state, target, planned)
         if not both:
-            memory.phase[1] = 0.0
-    command(table, t + lead, memory, target, leaning)
-    if waits and memory.phase[1] < MAX_WAIT:
-        memory.phase[1] += dt
+            state.phase[1] = 0.0
+    command(table, t + lead, state, target, leaning)
+    if waits and state.phase[1] < MAX_WAIT:
+        state.phase[1] += dt
         pace = 0.0
-    memory.phase[3] += clip(pace - memory.phase[3], dt / RATE_TIME)
-    memory.phase[0] = min(t + memory.phase[3] * dt, table.dt * (len(table.com) - 1))
+    state.phase[3] += clip(pace - state.phase[3], dt / RATE_TIME)
+    state.phase[0] = min(t + state.phase[3] * dt, table.dt * (len(table.com) - 1))

@@ -15,11 +15,11 @@ from com_control.exceptions import PlanError
 from com_control.walking.footsteps import (
     Footstep,
     WalkParameters,
-    beside,
+    place_beside,
     plan_footsteps,
 )
 from com_control.walking.stance import Stance, find_stance
-from com_control.walking.walk import Walk, WalkRequest, complete, fields_for
+from com_control.walking.walk import Walk, WalkRequest, complete_request, fields_for
 from com_control.walking.walk_plan import Timing, WalkPlan
 from com_control.walking.walker import Walker
 from com_model.arrays import Array
@@ -42,7 +42,7 @@ class VelocityWalker:
 
     def __init__(self, walker: Walker, request: WalkRequest, stance: Stance) -> None:
         self._walker = walker
-        self._request = request = complete(request, walker.biped, stance)
+        self._request = request = complete_request(request, walker.biped, stance)
         self._longest, self._half_width = (
             abs(request.step_length or 0.0),
             request.half_width or 0.0,
@@ -84,7 +84,7 @@ class VelocityWalker:
         left = len(walk.plan.steps) - walk.plan.next_step(t) - 1
         return 0 <= left <= AHEAD if np.any(velocity) else left > 1
 
-    def go_on(self, walk: Walk, t: float, velocity: Array) -> Walk:
+    def plan_further(self, walk: Walk, t: float, velocity: Array) -> Walk:
         """Plans the further steps of a walk again, after the present one.
 
         With the velocity 0 the next step is the last. A velocity that cannot be walked is
@@ -110,7 +110,7 @@ class VelocityWalker:
             foot.side: foot for foot in (*plan.start, *plan.steps[:dropped])
         }.values()
         last, kept = plan.steps[made], plan.steps[dropped : made + 1]
-        other = beside(last, 2.0 * self._half_width)
+        other = place_beside(last, 2.0 * self._half_width)
 
         def change(part: float) -> Walk:
             steps = self._steps(part * velocity, (last, other), other.side, plan.timing)

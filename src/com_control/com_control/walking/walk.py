@@ -79,7 +79,7 @@ class WalkRequest:
         return replace(defaults, **given)
 
 
-def complete(request: WalkRequest, biped: Biped, stance: Stance) -> WalkRequest:
+def complete_request(request: WalkRequest, biped: Biped, stance: Stance) -> WalkRequest:
     """Fills sizes that a request leaves open: the configuration's, else by the robot's size.
 
     Args:
@@ -128,7 +128,7 @@ def make_plan(request: WalkRequest, biped: Biped, stance: Stance) -> WalkPlan:
         raise PlanError(
             f"method is {request.method!r}: give one of {', '.join(METHODS)}"
         )
-    request = complete(request, biped, stance)
+    request = complete_request(request, biped, stance)
     zmp_x, zmp_y = sole_center(biped)
     own = {"zmp_x": zmp_x, "zmp_y": zmp_y, "min_width": min_width(biped)}
     timing = Timing(**own, **fields_for(request, Timing))

@@ -11,11 +11,21 @@ tridiagonal system in the samples, for a CoM that is stationary before and after
 inverse kinematics and inverse dynamics follow; and the resulting motion of the ZMP determines k
 of the next pass (least squares over the walk). With k fixed at 1 half of the error would remain
 at each pass.
+
+The wrench of the ground is the root wrench of the whole robot's inverse dynamics. With its force
+F and its moment N about the world's origin, the ZMP on the plane z = h is where it has no
+horizontal moment:
+
+  p_x = (h F_x - N_y) / F_z,  p_y = (h F_y + N_x) / F_z
+
+Velocities and accelerations are central differences of the samples; before the first sample and
+after the last one the robot stands.
 """
 
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import solve_banded
 
 from com_control.exceptions import PlanError
@@ -23,10 +33,10 @@ from com_control.walking.biped import Biped, heading_to_pelvis
 from com_control.walking.com_ik import ComIk
 from com_control.walking.joint_path import check_path
 from com_control.walking.walk_plan import Samples, WalkPlan
-from com_control.walking.zmp import RobotPath, differences, multi_body_zmp
-from com_model.arrays import Array, FrozenArrays
+from com_model.arrays import Array, FrozenArrays, as_array
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.inverse_dynamics import Dynamics
+from com_model.geometry.rotations import rotation_vectors
 from com_model.joint_path import JointPath
 
 
@@ -81,6 +91,101 @@ def solve_joints(ik: ComIk, samples: Samples, since: float = 0.0) -> WalkJoints:
     qd = np.gradient(q, samples.time, axis=0)
     check_path(ik.biped.model, JointPath(samples.time, q, qd).after(since - 1e-9))
     return WalkJoints(samples.time, q, qd, path.pelvis, path.R_pelvis, path.errors)
+
+
+# fraction of the weight that the ground must give in a plan: the ZMP divides by that force
+_LEAST_GROUND_FORCE = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class RobotPath:
+    """Motion of a whole robot, at N times dt apart.
+
+    Attributes:
+        dt: s.
+        q: (N, n) joint positions, rad or m.
+        R_root: (N, 3, 3) orientation of the root link in the world.
+        p_root: (N, 3) m, its origin.
+    """
+
+    dt: float
+    q: Array
+    R_root: Array
+    p_root: Array
+
+
+def ground_wrench(dynamics: Dynamics, path: RobotPath) -> Array:
+    """Wrench of the ground on a robot along a motion.
+
+    Args:
+        dynamics: of the robot.
+        path: its motion.
+
+    Returns:
+        (N, 6) force N, moment N m about the world's origin.
+    """
+    count = len(as_array("path.q", path.q, (None, dynamics.model.n_joints)))
+    R = as_array("path.R_root", path.R_root, (count, 3, 3))
+    p = as_array("path.p_root", path.p_root, (count, 3))
+    qd, qdd = differences(path.q, path.dt)
+    turns = np.zeros((count + 1, 3))  # from sample to sample, in the rotating axes
+    turns[1:-1] = rotation_vectors(R[:-1].transpose(0, 2, 1) @ R[1:])
+    omega, omega_dot = (
+        0.5 * (turns[1:] + turns[:-1]) / path.dt,
+        np.diff(turns, axis=0) / path.dt**2,
+    )
+    acceleration = differences(p, path.dt)[1] + [0.0, 0.0, GRAVITY]
+    specific_force = np.einsum("nji,nj->ni", R, acceleration)
+    own = dynamics.root_wrenches((path.q, qd, qdd), (omega, omega_dot, specific_force))
+    wrench = np.einsum("nij,nkj->nki", R, own.reshape(count, 2, 3))
+    wrench[:, 1] += np.cross(p, wrench[:, 0])
+    return wrench.reshape(count, 6)
+
+
+def multi_body_zmp(
+    dynamics: Dynamics, path: RobotPath, height: ArrayLike = 0.0
+) -> Array:
+    """The zero moment point of a robot along a motion, with all its bodies.
+
+    Args:
+        dynamics: of the robot.
+        path: its motion.
+        height: m, of the ground, one or (N,).
+
+    Returns:
+        (N, 3) m, in the world.
+
+    Raises:
+        PlanError: the ground would have to pull the robot down, or nearly.
+    """
+    wrench = ground_wrench(dynamics, path)
+    F, N = wrench[:, :3], wrench[:, 3:]
+    weight = dynamics.model.mass * GRAVITY
+    least = int(np.argmin(F[:, 2]))
+    if not F[least, 2] > _LEAST_GROUND_FORCE * weight:
+        raise PlanError(
+            f"at {least * path.dt:.3f} s the ground would carry {F[least, 2]:.1f} N of a robot of "
+            f"{weight:.1f} N: there is no ZMP; let the CoM rise and fall more slowly"
+        )
+    h = np.broadcast_to(np.asarray(height, dtype=float), len(F))
+    x = (h * F[:, 0] - N[:, 1]) / F[:, 2]
+    y = (h * F[:, 1] + N[:, 0]) / F[:, 2]
+    return np.column_stack((x, y, h))
+
+
+def differences(values: Array, dt: float) -> tuple[Array, Array]:
+    """First and second derivatives of samples, stationary before and after.
+
+    Args:
+        values: (N, ...) samples.
+        dt: s, between them.
+
+    Returns:
+        (N, ...) per s, and per s^2.
+    """
+    before = np.concatenate((values[:1], values[:-1]))
+    after = np.concatenate((values[1:], values[-1:]))
+    return (after - before) / (2.0 * dt), (after - 2.0 * values + before) / dt**2
 
 
 PASSES = 6

@@ -9,7 +9,7 @@ import numpy as np
 from com_control.exceptions import PlanError
 from com_control.walking.biped import Biped, heading_to_pelvis
 from com_control.walking.com_ik import ComIk
-from com_control.walking.footsteps import Footstep, beside
+from com_control.walking.footsteps import Footstep, place_beside
 from com_control.walking.joint_path import JointPath, check_path, clip_to_limits
 from com_control.walking.pelvis_map import STALLED, STRETCHED
 from com_control.walking.stance import find_stance
@@ -243,7 +243,7 @@ def _closing_step(
     apart = float(
         (left.y - right.y) * np.cos(left.yaw) - (left.x - right.x) * np.sin(left.yaw)
     )
-    return (beside(steps[-1], apart),)
+    return (place_beside(steps[-1], apart),)
 
 
 def _blend(path: JointPath, other: JointPath, t: float) -> JointPath:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from com_control.walking.biped import Biped
-from com_control.walking.closed_form_ik import fits
+from com_control.walking.closed_form_ik import fits_closed_form
 from com_control.walking.com_ik import ClosedFormSolver
 from com_control.walking.newton_ik import NewtonSolver
 from com_model import ConfigError, RobotConfig, RobotModel, Sesc
@@ -87,7 +87,9 @@ def upper_body(biped, q):
 def test_the_upper_body_by_its_chain(robots, name):
     biped, _ = robots(name)
     solver = (
-        ClosedFormSolver(biped) if all(map(fits, biped.legs)) else NewtonSolver(biped)
+        ClosedFormSolver(biped)
+        if all(map(fits_closed_form, biped.legs))
+        else NewtonSolver(biped)
     )
     rng = np.random.default_rng(1)
     low, high = np.maximum(biped.model.lower, -3.0), np.minimum(biped.model.upper, 3.0)
@@ -97,6 +99,6 @@ def test_the_upper_body_by_its_chain(robots, name):
         np.testing.assert_allclose(
             biped.model.mass * solver.robot["upper_moment"][0], moment, atol=1e-11
         )
-    if all(map(fits, biped.legs)):
+    if all(map(fits_closed_form, biped.legs)):
         fraction = solver.robot["upper_fraction"][0]
         assert fraction * biped.model.mass == pytest.approx(mass, abs=1e-11)

@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from com_control.walking import leg_ik, pelvis_map
-from com_control.walking.closed_form_ik import fits
+from com_control.walking.closed_form_ik import fits_closed_form
 from com_control.walking.com_ik import ClosedFormSolver, ComIk, ComPath
 from com_model import ComModelError, ShapeError
 
@@ -48,7 +48,7 @@ def cold_starts(biped, count, seed):
     com = np.empty((count, 3))
     keep = np.zeros(count, dtype=bool)
     for i in range(count):
-        com[i], _, outcome = solver.place(pelvis[i], feet[i], R[i])
+        com[i], _, outcome = solver.map_pelvis(pelvis[i], feet[i], R[i])
         keep[i] = outcome == 0
     return ComIk(biped), com[keep], feet[keep], R[keep], pelvis[keep]
 
@@ -62,7 +62,7 @@ def test_finds_feet_and_com_of_random_postures(robots, shake, name):
         R, p = Rotation.random(random_state=rng).as_matrix(), rng.normal(size=3)
         feet, com = oracle.place(q, R, p)
         np.testing.assert_allclose(
-            ClosedFormSolver(biped).place(p, feet, R)[0], com, atol=1e-12
+            ClosedFormSolver(biped).map_pelvis(p, feet, R)[0], com, atol=1e-12
         )
         found = ik.solve(com, feet, R, tolerance=1e-12)
         assert found.reached, found.reason
@@ -188,9 +188,9 @@ def test_limits_are_reported(robots):
 
 def test_legs_that_do_not_fit(robots):
     assert not any(
-        map(fits, robots("icub")[0].legs)
+        map(fits_closed_form, robots("icub")[0].legs)
     )  # its axes are parallel to six digits only
-    assert all(map(fits, robots("itu_biped")[0].legs))
+    assert all(map(fits_closed_form, robots("itu_biped")[0].legs))
 
 
 def test_bad_arguments(robots):

@@ -134,9 +134,9 @@ def test_a_foot_lands_where_the_dcm_asks_for_it(hoap2, adjusts, speed):
     )
     while stabiliser.phase < plan.touch_downs[0]:
         if speed:  # m/s, what a push leaves
-            stabiliser.memory.motion[1, 0] = speed
+            stabiliser.state.motion[1, 0] = speed
         robot.run(PERIOD)
-    away = stabiliser.memory.feet[swinging]
+    away = stabiliser.state.feet[swinging]
     assert np.sign(round(away[0], 4)) == np.sign(speed) * adjusts
     assert abs(away[0]) <= FARTHEST * stabiliser.body.height + 1e-9
     assert abs(away[1]) < 1e-6
@@ -153,22 +153,22 @@ def test_a_sole_that_turns_on_the_ground_is_followed_by_the_imu(hoap2):
         for _ in range(
             round(seconds / PERIOD)
         ):  # the joints turn the body back on the sole
-            yaw = turned - stabiliser.memory.turns[0]
+            yaw = turned - stabiliser.state.turns[0]
             robot.run(PERIOD, R=rotations_about(UP, np.array([yaw]))[0])
 
     run(plan.lift_offs[0] - 0.05, 1.0)  # any heading is right while it stands
-    np.testing.assert_array_equal(stabiliser.memory.turns, 0.0)
+    np.testing.assert_array_equal(stabiliser.state.turns, 0.0)
     run(0.1, 1.0)
     run(0.3, 1.0 + slip)  # the right foot is in the air
     followed = slip * (1.0 - np.exp(-0.3 / TURN_TIME))
-    assert stabiliser.memory.turns[0] == pytest.approx(followed, rel=0.05)
+    assert stabiliser.state.turns[0] == pytest.approx(followed, rel=0.05)
     left = stabiliser.target.feet[0]
     assert np.arctan2(left[1, 0], left[0, 0]) == pytest.approx(followed, rel=0.1)
     run(plan.touch_downs[0] - stabiliser.phase - 2 * PERIOD, 1.0 + slip)
-    assert abs(stabiliser.memory.turns[1]) < 0.05 * slip
-    before = stabiliser.memory.turns.copy()
+    assert abs(stabiliser.state.turns[1]) < 0.05 * slip
+    before = stabiliser.state.turns.copy()
     run(0.05, 2.0)  # the imu's heading jumps: that is no sole
-    assert np.abs(stabiliser.memory.turns - before).max() < 0.1 * slip
+    assert np.abs(stabiliser.state.turns - before).max() < 0.1 * slip
 
 
 def test_a_sole_that_rocks_turns_until_its_moment_changes():
@@ -191,7 +191,7 @@ def test_a_sole_that_rocks_turns_until_its_moment_changes():
 def test_one_wrench_that_is_not_finite(hoap2):
     robot = Follower(hoap2)
     robot.run(1.0)
-    before = robot.stabiliser.memory.tilts.copy(), robot.stabiliser.offset[0]
+    before = robot.stabiliser.state.tilts.copy(), robot.stabiliser.offset[0]
 
     def lose(wrenches):
         wrenches[1] = np.nan
@@ -200,7 +200,7 @@ def test_one_wrench_that_is_not_finite(hoap2):
     assert out.fault is Fault.NO_WRENCH
     assert out.must_stop
     assert np.isfinite(out.q).all()
-    assert (robot.stabiliser.memory.tilts == before[0]).all()
+    assert (robot.stabiliser.state.tilts == before[0]).all()
     assert (robot.stabiliser.offset[0] == before[1]).all()
 
 
@@ -243,7 +243,7 @@ def test_fallen(hoap2):
 def test_inverse_kinematics_that_fail(hoap2):
     robot = Follower(hoap2)
     robot.run(0.1)
-    robot.stabiliser.memory.feet[0, 2] = -0.5  # out of reach
+    robot.stabiliser.state.feet[0, 2] = -0.5  # out of reach
     last = robot.q
     out = robot.run(8 * PERIOD)
     assert out.fault in (Fault.UNREACHABLE, Fault.FALLEN)
@@ -283,7 +283,7 @@ def test_an_offset_at_its_bound(hoap2):
 
     robot.run(0.2, change=push)
     assert robot.stabiliser.offset[0][0] > 0.0005
-    robot.stabiliser.memory.offset[0, 0] = 1.0  # where it gets to after a minute
+    robot.stabiliser.state.offset[0, 0] = 1.0  # where it gets to after a minute
     out = robot.run(PERIOD, change=push)
     assert out.fault is Fault.OFFSET_BOUND
     assert out.must_stop
@@ -298,7 +298,7 @@ def test_a_dcm_beyond_the_soles_is_reported_and_does_not_stop(hoap2):
     robot.run(0.2)
     low, high = robot.stabiliser.body.soles[0, :2]
     w = np.sqrt(GRAVITY / robot.stabiliser.body.height)
-    robot.stabiliser.memory.motion[1, 0] += (
+    robot.stabiliser.state.motion[1, 0] += (
         0.9 * w * (high - low)
     )  # the velocity that does it
     out = robot.run(PERIOD)

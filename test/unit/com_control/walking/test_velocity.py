@@ -33,7 +33,7 @@ def follow(parts, velocity_at):
         rows.append(walk.path.sample(t)[0])
         velocity = velocity_at(walk.steps_made(t))
         if by_velocity.due(walk, t + 0.2, velocity):
-            changed = by_velocity.go_on(walk, t + 0.2, velocity)
+            changed = by_velocity.plan_further(walk, t + 0.2, velocity)
             assert len(changed.plan.steps) <= KEPT + 5
             assert changed.instant(t - changed.later).step == walk.step_at(t)
             t, walk = t - changed.later, changed
@@ -86,8 +86,8 @@ def test_zero_shortens_a_walk_and_an_old_one_is_not_planned_again(parts):
     by_velocity = VelocityWalker(walker, REQUEST, find_stance(biped, biped.posture))
     walk = by_velocity.begin(np.array([0.1, 0.0, 0.0]), biped.posture)
     assert walk.steps == 3
-    shorter = by_velocity.go_on(walk, 0.5, STOP)
+    shorter = by_velocity.plan_further(walk, 0.5, STOP)
     assert shorter.steps == 2
     assert not by_velocity.due(shorter, 0.6, STOP)
     with pytest.raises(PlanError, match="ends before"):
-        by_velocity.go_on(walk, walk.duration, STOP)
+        by_velocity.plan_further(walk, walk.duration, STOP)

@@ -12,14 +12,16 @@ from com_control.exceptions import PlanError
 from com_control.walking.biped import Biped
 from com_control.walking.com_ik import ComIk
 from com_control.walking.footsteps import WalkParameters
-from com_control.walking.walk_joints import correction, refine, robot_path
-from com_control.walking.walk_plan import Timing
-from com_control.walking.zmp import (
+from com_control.walking.walk_joints import (
     RobotPath,
+    correction,
     differences,
     ground_wrench,
     multi_body_zmp,
+    refine,
+    robot_path,
 )
+from com_control.walking.walk_plan import Timing
 from com_model import RobotModel, Sesc
 from com_model.dynamics.inverse_dynamics import Dynamics
 
