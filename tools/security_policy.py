@@ -3,8 +3,9 @@
 Starts the launch files with all their nodes and options that add topics, asks the ROS graph what
 each node publishes, subscribes to, serves and calls, and allows that and nothing else: one enclave
 /com/NODE for each node. robot_state_publisher and rviz2, which are no part of the suite, get what
-their documentation and the layouts name. Only the topics of the feet's wrenches depend on the
-robot: those of all shipped configurations are allowed, and of further ones that are given.
+their documentation and the layouts name, and state_adapter the topic of Unitree's robots. Only the
+topics of the feet's wrenches depend on the robot: those of all shipped configurations are allowed,
+and of further ones that are given.
 
     tools/in_env python tools/security_policy.py                  write the file
     tools/in_env python tools/security_policy.py --check          compare it with the running nodes
@@ -123,7 +124,7 @@ def with_all_robots(uses: Uses, topics: Mapping[str, set[str]], namespace: str) 
 
 
 def foreign(namespace: str) -> dict[str, Uses]:
-    """What robot_state_publisher and rviz2 may do."""
+    """What robot_state_publisher, rviz2 and state_adapter, which reads a robot's topic, may do."""
     base, parameters = namespace.rstrip("/"), ("describe_parameters", "get_parameter_types",
         "get_parameters", "list_parameters", "set_parameters", "set_parameters_atomically",
         "get_type_description")  # fmt: skip
@@ -144,6 +145,19 @@ def foreign(namespace: str) -> dict[str, Uses]:
         },
         "rviz2": {("subscribe", full_name(name, "rviz2", base)) for name in shown}
         | {("subscribe", "/tf"), ("subscribe", "/tf_static")},
+        "state_adapter": {
+            ("publish", name)
+            for name in (
+                f"{base}/joint_states",
+                f"{base}/imu",
+                f"{base}/lockstep",
+                "/diagnostics",
+            )
+        }
+        | {
+            ("subscribe", f"{base}/lowstate"),
+            ("subscribe", f"{base}/robot_description"),
+        },
     }
     for node, uses in own.items():
         uses |= {("reply", f"{base}/{node}/{name}") for name in parameters}

@@ -52,7 +52,11 @@ def test_every_launch_file_and_every_enclave_is_watched():
             ROOT / "launch" / name, dict(word.split(":=", 1) for word in words)
         )
         started[name] = {node.name for node in nodes}
-    own = {"robot_state_publisher", "rviz2"}  # foreign() has what they may do
+    own = {
+        "robot_state_publisher",
+        "rviz2",
+        "state_adapter",
+    }  # foreign() has what they may do
     assert set().union(*started.values()) - own == set(tool.allowed()) - own
     watched = {
         *started,
@@ -76,7 +80,7 @@ def test_only_drivers_and_controllers_send_what_moves_the_robot():
     movers = {"ccgd_gait", "com_balancer", "motion_player", "posture_tour", "sway"}
     movers |= {"tip_ramp", "trot_gait"}
     assert may["/joint_trajectory"] == movers
-    assert may["/joint_states"] == {"simulator"}
+    assert may["/joint_states"] == {"simulator", "state_adapter"}
     assert may["/robot_description"] <= {"robot_state_publisher", "simulator"}
 
 
