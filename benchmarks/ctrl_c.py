@@ -74,6 +74,7 @@ COMMANDS = {
     "com_demos/sway_demo": "--output NEW",
     "com_demos/trot_demo": "--output NEW",
     "com_demos/walk_demo": "--output NEW",
+    "com_bags/com_convert": "MADE/bag/bag --robot hoap2 --output NEW/standard",
     "com_estimation/diagnose_bag": "MADE/bag/bag --robot hoap2 --output NEW/page.html",
     "com_estimation/trunk_bag": "MADE/bag/bag --robot scalf2 --output NEW",  # not its bag
     "com_identification/com_health": "show MADE/robots.db --plot NEW/history.png",
@@ -103,6 +104,7 @@ NODES: dict[str, dict[str, object]] = {
     "com_control/trot_gait": {"autostart": True},
     "com_estimation/humanoid_com_estimator": {},
     "com_estimation/sesc_publisher": {"use_imu": True},
+    "com_ros/state_adapter": {"driver": "unitree-go2"},
     "com_estimation/trunk_estimator": {},
     "com_identification/com_identification": {"storage_directory": "NEW"},
     "com_identification/posture_protocol_server": {"protocol": PROTOCOL},

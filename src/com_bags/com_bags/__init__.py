@@ -1,4 +1,4 @@
-"""rosbag2 recordings as streams of arrays, without ROS.
+"""Recordings as streams of arrays, without ROS: rosbag2, ROS 1, tables, robots' own messages.
 
 Open a Bag, find_topics() in it, and iterate over the blocks() of a SensorReader.
 """
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         TopicError,
     )
     from com_bags.growing import append_messages
+    from com_bags.log_format import LogFormat, add_log_options
     from com_bags.sensors import (
         SensorBlock,
         SensorReader,

@@ -1,6 +1,10 @@
-"""A rosbag2 recording: a directory or a single file, mcap or sqlite3, also with its end cut off."""
+"""A recording: a rosbag2 directory or file (mcap or sqlite3), a ROS 1 bag, or a table by a mapping.
 
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+Of messages that are not standard ones joint states, IMU readings and wrenches are made.
+"""
+
+from collections.abc import Collection, Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
@@ -9,8 +13,13 @@ import yaml
 from rosbags.interfaces import Connection, MessageDefinitionFormat
 
 from com_bags import storage
-from com_bags.exceptions import BagError, StorageError
+from com_bags.conversions import Converter, convert
+from com_bags.exceptions import BagError, StorageError, TableError
+from com_bags.log_format import LogFormat
+from com_bags.mapping import LogMapping
+from com_bags.other_files import ROS1_MAGIC, Ros1File, TableFile, standard_definition
 from com_bags.storage import McapFile, Message, SqliteFile
+from com_bags.tables import is_table
 from com_model.text import listing
 
 MAX_BLOCK_BYTES = 2**25
@@ -53,12 +62,23 @@ class Block:
 
 
 class Bag:
-    """An open recording; `notes` says what is wrong with the files read so far."""
+    """An open recording.
 
-    def __init__(self, path: str | Path) -> None:
+    Args:
+        path: Folder of a rosbag2 recording, or its .mcap or .db3 file; a bag of ROS 1; a table.
+        format: What else than standard messages means joint states, IMU readings and wrenches;
+            None: nothing does.
+
+    Attributes:
+        notes: What is wrong with the files read so far, sentences.
+    """
+
+    def __init__(self, path: str | Path, format: LogFormat | None = None) -> None:
         self.path = Path(path)
         self.notes: list[str] = []
-        self._files: list[McapFile | SqliteFile] = []
+        self._format = format
+        self._converters: list[tuple[Connection, Converter]] = []
+        self._files: list[McapFile | SqliteFile | Ros1File | TableFile] = []
         self._packed = False  # each message is compressed
         self._unpacked: TemporaryDirectory[str] | None = None
 
@@ -70,8 +90,12 @@ class Bag:
                 raise BagError(problem, str(self.path))
             if self.path.is_dir():
                 self._open_directory()
+            elif is_table(self.path):
+                self._open_table()
             else:
                 self._open_file(self.path)
+            if self._format is not None and not is_table(self.path):
+                self._converters = self._find_conversions(self._format)
         except (OSError, ValueError) as error:
             self.close()
             problem = f"cannot be read: {getattr(error, 'strerror', None) or error}"
@@ -93,15 +117,33 @@ class Bag:
 
     @property
     def connections(self) -> list[Connection]:
-        """Connections of all files."""
-        return [connection for file in self._files for connection in file.connections]
+        """Connections of all files, and of the messages that are made of theirs."""
+        return [each for file in self._files for each in self._connections_of(file)]
+
+    def _connections_of(
+        self, file: McapFile | SqliteFile | Ros1File | TableFile
+    ) -> list[Connection]:
+        """Connections of a file, without those that messages of the same name replace."""
+        made = [
+            converter.made._replace(msgcount=each.msgcount)
+            for each in file.connections
+            for source, converter in self._converters
+            if (each.topic, each.msgtype) == (source.topic, source.msgtype)
+        ]
+        return [each for each in file.connections if not self._replaced(each)] + made
+
+    def _replaced(self, connection: Connection) -> bool:
+        """Whether messages are made that have a connection's topic and type."""
+        key = connection.topic, connection.msgtype
+        made = ((c.made.topic, c.made.msgtype) for _, c in self._converters)
+        return key in made
 
     def topics(self) -> list[Topic]:
         """The topics by name."""
         found: dict[tuple[str, str], Topic] = {}
         for file in self._files:
             publishers: dict[tuple[str, str], int] = {}
-            for item in file.connections:
+            for item in self._connections_of(file):
                 key = item.topic, item.msgtype
                 publishers[key] = publishers.get(key, 0) + 1
                 old = found.get(key, Topic(*key, 0, 0, False))
@@ -122,6 +164,32 @@ class Bag:
 
         Where a file turns out to be damaged, the messages before are used, and a note is added.
         """
+        wanted = [
+            (source, converter)
+            for source, converter in self._converters
+            if converter.made.topic in topics
+            and (not types or converter.made.msgtype in types)
+        ]
+        if not wanted:
+            yield from self._stored(topics, types)
+            return
+
+        def own(connection: Connection) -> bool:
+            is_own = connection.topic in topics
+            is_own &= not types or connection.msgtype in types
+            return is_own and not self._replaced(connection)
+
+        sources = {source.topic for source, _ in wanted}
+        kinds = {source.msgtype for source, _ in wanted}.union(types) if types else ()
+        with closing(self._stored([*topics, *sources], kinds)) as stored:
+            yield from convert(stored, wanted, own)
+        for note in dict.fromkeys(converter.note() for _, converter in wanted):
+            self.notes += [note] * (bool(note) and note not in self.notes)
+
+    def _stored(
+        self, topics: Sequence[str], types: Collection[str] = ()
+    ) -> Generator[Message, None, None]:
+        """Yields messages as they are stored."""
         for file in self._files:
             count = 0
             try:
@@ -143,24 +211,32 @@ class Bag:
                     self.notes.append(note)
 
     def blocks(
-        self, topics: Mapping[str, str], span_ns: int
-    ) -> Iterator[dict[str, Block]]:
-        """Yields the messages recorded within each span_ns, by topic (topics by name, with types).
+        self, keys: Sequence[tuple[str, str]], span_ns: int
+    ) -> Iterator[dict[tuple[str, str], Block]]:
+        """Yields the messages recorded within each interval of time.
 
-        A block is shorter where it would be larger than MAX_BLOCK_BYTES.
+        Args:
+            keys: Topics with their types.
+            span_ns: ns, length of an interval; shorter where a block would be larger than
+                MAX_BLOCK_BYTES.
+
+        Yields:
+            Messages by topic and type.
         """
-        current = {topic: Block() for topic in topics}
+        current = {key: Block() for key in keys}
         start, size = None, 0
-        for connection, time, payload in self.messages(
-            list(topics), set(topics.values())
-        ):
+        topics, types = ({key[i] for key in keys} for i in (0, 1))
+        for connection, time, payload in self.messages(list(topics), types):
+            key = connection.topic, connection.msgtype
+            if key not in current:
+                continue
             if start is None:
                 start = time
             elif not 0 <= time - start < span_ns or size > MAX_BLOCK_BYTES:
                 yield current
-                current = {topic: Block() for topic in topics}
+                current = {key: Block() for key in keys}
                 start, size = time, 0
-            block = current[connection.topic]
+            block = current[key]
             block.payloads.append(payload)
             block.received.append(time)
             size += len(payload) + _MESSAGE_BYTES
@@ -189,6 +265,30 @@ class Bag:
                 refused[0] if refused else "contains no files", str(self.path)
             )
 
+    def _open_table(self) -> None:
+        """Opens a table by its mapping."""
+        about = self._format
+        if about is None or about.mapping is None:
+            problem = "a table needs a mapping of its columns: --mapping FILE. "
+            problem += "`identify TABLE --robot ROBOT --guess` proposes one"
+            raise TableError(problem, str(self.path))
+        file = TableFile(self.path, LogMapping(about.mapping, about.joints, about.feet))
+        self.notes += file.notes
+        self._files.append(file)
+
+    def _find_conversions(self, about: LogFormat) -> list[tuple[Connection, Converter]]:
+        """Converters with the connections whose messages they convert."""
+        stored = [each for file in self._files for each in file.connections]
+        found = []
+        for each in about.conversions(stored):
+            of_topic = [other for other in stored if other.topic == each.source]
+            source = next(iter(of_topic))
+            converter = Converter(each, source, about.types(source))
+            definition = standard_definition(each.type_name)
+            converter.made = converter.made._replace(msgdef=definition)
+            found.append((source, converter))
+        return found
+
     def _names_without_metadata(self, reason: str) -> list[str]:
         names = sorted(file.name for file in self.path.iterdir())
         files = [name for name in names if name.endswith(_SUFFIXES)]
@@ -208,11 +308,13 @@ class Bag:
         """Opens a storage file, a damaged one from the front; BagError without a message."""
         with path.open("rb") as stream:
             start = stream.read(16)
-        file: McapFile | SqliteFile
+        file: McapFile | SqliteFile | Ros1File
         if start.startswith(storage.MCAP_MAGIC):
             file = McapFile(path)
         elif start == storage.SQLITE_MAGIC:
             file = SqliteFile(path)
+        elif start.startswith(ROS1_MAGIC):
+            file = Ros1File(path)
         else:
             what = "is empty" if not start else "is neither mcap nor sqlite3"
             problem = f"{what}. Give the directory of a rosbag2 bag, or its .mcap or .db3 file"

@@ -1,4 +1,4 @@
-"""Numbers of messages of any type, taken from their bytes (CDR) by the paths of their fields.
+"""Numbers of messages of any type, taken from and put into their bytes (CDR) by fields' paths.
 
 Where a field is follows from the type's definition and the lengths of the strings and lists before
 it. Messages that agree in all lengths have their fields in the same places, so that numpy slices
@@ -7,6 +7,7 @@ many at a time: messages of 500 Hz cost 1 us each, objects of rosbags 200 us.
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -37,7 +38,7 @@ _CODES = {
     "float64": "f8",
 }
 _MOST_FIELDS = 100_000  # of one message; a damaged length may say more
-_MOST_LAYOUTS = 64  # of messages of one length in one block
+_MOST_LAYOUTS = 64  # of messages of one length
 _HEAD = 4  # bytes before the first field, from which alignment counts
 _CHOICE = re.compile(r"\[([^\]]*[:,][^\]]*)\]")  # [0:12] or [3,4,7]
 
@@ -71,7 +72,8 @@ class MessageLayout:
 
         Args:
             path: Fields with dots between them: a number ("tick"), a list of numbers
-                ("imu_state.gyroscope"), or a field of some entries ("motor_state[0:12].q",
+                ("imu_state.gyroscope"), a structure of numbers ("imu.angular_velocity", in the
+                order of its fields), or a field of some entries ("motor_state[0:12].q",
                 "motor_state[3,4,7].q").
 
         Returns:
@@ -82,18 +84,20 @@ class MessageLayout:
         """
         found: list[tuple[int, str]] = []
         try:
-            paths = _expand(path)
+            paths = expand_path(path)
         except ValueError as error:
             raise DefinitionError(str(error), self._name) from error
         for each in paths:
             if each in self._leaves:
                 found.append(self._leaves[each])
                 continue
-            number = 0
-            while f"{each}[{number}]" in self._leaves:
-                found.append(self._leaves[f"{each}[{number}]"])
-                number += 1
-            if not number:
+            inside = [
+                place
+                for leaf, place in self._leaves.items()
+                if leaf.startswith((f"{each}[", f"{each}."))
+            ]
+            found += inside
+            if not inside:
                 known = sorted({re.sub(r"\[\d+\]", "", leaf) for leaf in self._leaves})
                 meant = closest(re.sub(r"\[[^\]]*\]", "", each), known)
                 problem = f"no number {each}" + f"; did you mean {meant}?" * bool(meant)
@@ -142,48 +146,124 @@ class MessageLayout:
         return int.from_bytes(part, "little" if self._order == "<" else "big")
 
 
-def read_numbers(
-    types: Types, name: str, payloads: Sequence[bytes], paths: Mapping[str, str]
-) -> tuple[list[tuple[Indices, dict[str, Array]]], list[str]]:
-    """Takes numbers out of messages of one type.
+class NumberReader:
+    """Takes numbers out of messages of one type; layouts that were seen are known again.
 
     Args:
         types: Definitions of the type and of all that it contains.
         name: The type.
-        payloads: Messages as a bag has them.
         paths: Paths of fields, by any key; see MessageLayout.slices.
-
-    Returns:
-        For messages of each layout their (N,) indices and, by key, (N, k) numbers; and for each
-        message that cannot be read why.
     """
-    found: list[tuple[Indices, dict[str, Array]]] = []
-    problems: list[str] = []
-    by_length: dict[int, list[int]] = {}
-    for i, payload in enumerate(payloads):
-        by_length.setdefault(len(payload), []).append(i)
-    for length, indices in by_length.items():
-        left, layouts = np.array(indices), 0
-        while len(left) and layouts < _MOST_LAYOUTS:
-            try:
-                layout = MessageLayout(types, name, payloads[left[0]])
-                slices = {key: layout.slices(path) for key, path in paths.items()}
-            except (DefinitionError, KeyError, RecursionError) as error:
-                problems.append(str(error))
-                left = left[1:]
-                continue
-            joined = b"".join(payloads[i] for i in left)
+
+    def __init__(self, types: Types, name: str, paths: Mapping[str, str]) -> None:
+        self._types, self._name, self._paths = types, name, paths
+        self._known: dict[int, list[_Places]] = {}
+
+    def read(
+        self, payloads: Sequence[bytes]
+    ) -> tuple[list[tuple[Indices, dict[str, Array]]], list[str]]:
+        """Reads messages.
+
+        Args:
+            payloads: Messages as a bag has them.
+
+        Returns:
+            For messages of each layout their (N,) indices and, by key, (N, k) numbers; and for
+            each message that cannot be read why.
+        """
+        found: list[tuple[Indices, dict[str, Array]]] = []
+        problems: list[str] = []
+        by_length: dict[int, list[int]] = {}
+        for i, payload in enumerate(payloads):
+            by_length.setdefault(len(payload), []).append(i)
+        for length, indices in by_length.items():
+            left = np.array(indices)
+            joined = b"".join(payloads[i] for i in indices)
             rows = np.frombuffer(joined, np.uint8).reshape(-1, length)
-            fixed = [1, *(at + k for at in layout.lengths for k in range(4))]
-            same = (rows[:, fixed] == rows[0, fixed]).all(axis=1)
-            numbers = {
-                key: _numbers(rows[same], *places) for key, places in slices.items()
-            }
-            found.append((left[same], numbers))
-            layouts += 1
-            left = left[~same]
-        problems += ["its lists have too many different lengths"] * len(left)
-    return found, problems
+            known = self._known.setdefault(length, [])
+            k = 0
+            while len(left):
+                if k == len(known):
+                    problem = self._learn(bytes(rows[0]), known)
+                    if problem:
+                        problems.append(problem)
+                        left, rows = left[1:], rows[1:]
+                        continue
+                places, k = known[k], k + 1
+                same = (rows[:, places.fixed] == places.values).all(axis=1)
+                if same.any():
+                    numbers = {
+                        key: _numbers(rows[same], *slices)
+                        for key, slices in places.slices.items()
+                    }
+                    found.append((left[same], numbers))
+                    left, rows = left[~same], rows[~same]
+        return found, problems
+
+    def _learn(self, payload: bytes, known: list["_Places"]) -> str:
+        """Adds the layout of a message to those of its length; returns why it has none."""
+        if len(known) == _MOST_LAYOUTS:
+            return "its lists have too many different lengths"
+        try:
+            layout = MessageLayout(self._types, self._name, payload)
+            slices = {key: layout.slices(path) for key, path in self._paths.items()}
+        except (DefinitionError, KeyError, RecursionError) as error:
+            return str(error)
+        fixed = np.array([1, *(at + k for at in layout.lengths for k in range(4))])
+        values = np.frombuffer(payload, np.uint8)[fixed]
+        known.append(_Places(fixed, values, slices))
+        return ""
+
+
+@dataclass(frozen=True, eq=False)
+class _Places:
+    """Where the numbers of messages with the same lengths are.
+
+    Attributes:
+        fixed: (m,) indices of the bytes that say so.
+        values: (m,) these bytes.
+        slices: Indices (k, size) of the bytes of k numbers and numpy's type of each, by key.
+    """
+
+    fixed: Indices
+    values: Array
+    slices: dict[str, tuple[Indices, str]]
+
+
+class MessageWriter:
+    """Writes messages of one shape: numbers in the bytes of a template.
+
+    Args:
+        types: Definitions of the message's type and of all that it contains.
+        name: The type.
+        template: A message of that shape.
+        paths: Paths of the numbers that differ, by any key; see MessageLayout.slices.
+    """
+
+    def __init__(
+        self, types: Types, name: str, template: bytes, paths: Mapping[str, str]
+    ) -> None:
+        layout = MessageLayout(types, name, template)
+        self._template = np.frombuffer(template, np.uint8)
+        self._places = {key: layout.slices(path) for key, path in paths.items()}
+
+    def write(self, numbers: Mapping[str, Array | Indices]) -> list[bytes]:
+        """Writes N messages.
+
+        Args:
+            numbers: (N, k) by the keys of the paths.
+
+        Returns:
+            Their bytes.
+        """
+        count = len(next(iter(numbers.values())))
+        rows = np.tile(self._template, (count, 1))
+        for key, values in numbers.items():
+            places, code = self._places[key]
+            own = np.ascontiguousarray(values, dtype=code)
+            rows[:, places.ravel()] = own.view(np.uint8).reshape(count, -1)
+        joined, size = rows.tobytes(), rows.shape[1]
+        return [joined[at : at + size] for at in range(0, len(joined), size)]
 
 
 def _numbers(rows: Array, places: Indices, code: str) -> Array:
@@ -192,8 +272,15 @@ def _numbers(rows: Array, places: Indices, code: str) -> Array:
     return picked.view(code).astype(np.float64).reshape(len(rows), len(places))
 
 
-def _expand(path: str) -> list[str]:
-    """Paths that a path with choices of entries stands for, in its order."""
+def expand_path(path: str) -> list[str]:
+    """Paths that a path with choices of entries ("a[0:3].q") stands for, in its order.
+
+    Args:
+        path: Of fields, or the name of a column.
+
+    Raises:
+        ValueError: A choice of entries is none.
+    """
     parts = _CHOICE.split(path)
     choices = [_entries(text, path) for text in parts[1::2]]
     paths = []

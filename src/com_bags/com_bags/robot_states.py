@@ -1,35 +1,28 @@
 """State messages of robots: joints and IMU in one message of the maker's own type.
 
 Unitree's robots publish no joint_states, but LowState: numbered motors and an IMU. Where a bag has
-such a topic, it stands for joint states and IMU. Which motor is which joint depends on the robot,
-and is known by the names of the URDF's joints. The spacing of times is that of the robot's own
-clock, which begins with the recorder's.
+such a topic, joint states and readings of the IMU are made of it. Which motor is which joint
+depends on the robot, and is known by the names of the URDF's joints. The spacing of times is that
+of the robot's own clock, which begins with the recorder's.
 
 Sources: Unitree's message definitions and the joint indices of its SDK's documentation
 (unitree_ros2, unitree_sdk2).
 """
 
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-import numpy as np
-from rosbags.interfaces import Connection, MessageDefinitionFormat
-from rosbags.typesys import get_types_from_msg
-
-from com_bags.decoding import IMU, JOINT_STATE, Batch, message_types
-from com_bags.exceptions import DefinitionError, TopicError
-from com_bags.message_layout import Types, read_numbers
-from com_model.arrays import Array, Indices
+from com_bags.conversions import Channel, Conversion
+from com_bags.decoding import IMU, JOINT_STATE
+from com_bags.exceptions import TopicError
 from com_model.text import listing
 
-ROLES = (JOINT_STATE, IMU)
-"""Types of messages that a state message stands for."""
-
-_MS = 1_000_000  # ns
-_MOST_APART_NS = 1_000_000_000  # of the robot's clock and the recorder's, in one run
-_UNKNOWN = 9  # numbers of a covariance, all zero: not known
+_MS = 1e-3  # s
+_MOTORS_ONLY = (
+    "it reports motors of ankles and waist in place of joints (mode_pr is 1). Record with mode_pr "
+    "0, in which the robot computes the angles of the joints"
+)
 
 
 @dataclass(frozen=True)
@@ -37,11 +30,12 @@ class StateType:
     """A type of state messages: where its numbers are.
 
     Attributes:
-        definitions: Definitions of its types, for bags without any; by name.
+        definitions: Definitions of its types, for bags without any, by name; empty: bags of this
+            type always have them.
         position: rad or m, of the motors; {} stands for their numbers.
         velocity: rad/s or m/s.
         effort: N m or N.
-        orientation: Quaternion w, x, y, z of the IMU.
+        orientation: Quaternion of the IMU, of which w is the first number.
         angular_velocity: rad/s, IMU axes.
         acceleration: Specific force, m/s^2, IMU axes.
         tick: ms, of the robot's clock.
@@ -65,15 +59,20 @@ class StateRobot:
 
     Attributes:
         name: Of the robot, for people.
-        type_name: Of its state messages.
+        type_names: Of its state messages.
         joints: Names of the URDF's joints in the order of the motors; "": none.
         imu_link: Link in whose axes the IMU reports; "": the root's.
     """
 
     name: str
-    type_name: str
+    type_names: tuple[str, ...]
     joints: tuple[str, ...]
     imu_link: str = ""
+
+    @property
+    def formats(self) -> tuple[str, ...]:
+        """Names of its format for people who name it: unitree-go2, for example."""
+        return tuple(f"unitree-{each.lower()}" for each in self.name.split(" or "))
 
 
 def _joints(words: str) -> tuple[str, ...]:
@@ -82,6 +81,17 @@ def _joints(words: str) -> tuple[str, ...]:
 
 
 _GO, _HG = "unitree_go/msg/LowState", "unitree_hg/msg/LowState"
+_GO1 = "unitree_legged_msgs/msg/LowState"  # of ROS 1, and of a port to ROS 2
+_GO1_ROS2 = "ros2_unitree_legged_msgs/msg/LowState"
+_CAMEL_CASE = StateType(
+    {},
+    position="motorState[{}].q",
+    velocity="motorState[{}].dq",
+    effort="motorState[{}].tauEst",
+    orientation="imu.quaternion",
+    angular_velocity="imu.gyroscope",
+    acceleration="imu.accelerometer",
+)
 _IMU = """float32[4] quaternion
 float32[3] gyroscope
 float32[3] accelerometer
@@ -153,6 +163,8 @@ uint32[4] reserve
             },
             motors_only="mode_pr",
         ),
+        _GO1: _CAMEL_CASE,
+        _GO1_ROS2: _CAMEL_CASE,
     }
 )
 """Known types of state messages. Definitions end with the last field that is needed."""
@@ -178,8 +190,8 @@ def _legs(*parts: str) -> str:
 
 STATE_ROBOTS = (
     StateRobot(
-        "Go2",
-        _GO,
+        "Go2 or Go1",
+        (_GO, _GO1, _GO1_ROS2),
         _joints(
             "FR_hip FR_thigh FR_calf FL_hip FL_thigh FL_calf "
             "RR_hip RR_thigh RR_calf RL_hip RL_thigh RL_calf"
@@ -187,7 +199,7 @@ STATE_ROBOTS = (
     ),
     StateRobot(
         "H1",
-        _GO,
+        (_GO,),
         _joints(
             "right_hip_roll right_hip_pitch right_knee left_hip_roll left_hip_pitch left_knee "
             "torso left_hip_yaw right_hip_yaw - left_ankle right_ankle "
@@ -198,7 +210,7 @@ STATE_ROBOTS = (
     ),
     StateRobot(
         "G1",
-        _HG,
+        (_HG,),
         _joints(
             _legs(
                 "hip_pitch", "hip_roll", "hip_yaw", "knee", "ankle_pitch", "ankle_roll"
@@ -209,7 +221,7 @@ STATE_ROBOTS = (
     ),
     StateRobot(
         "H1-2",
-        _HG,
+        (_HG,),
         _joints(
             _legs(
                 "hip_yaw", "hip_pitch", "hip_roll", "knee", "ankle_pitch", "ankle_roll"
@@ -222,31 +234,40 @@ STATE_ROBOTS = (
 """Known robots. Of a G1 with 23 joints the motors have the same numbers, six are not there."""
 
 
-def stands_for(type_name: str) -> set[str]:
-    """Types of messages that one of a type can be used as: its own, and what it stands for.
+def roles_of(type_name: str) -> set[str]:
+    """Types of messages that are there, or are made, where a bag has messages of a type.
 
     Args:
         type_name: Any type.
     """
-    return {type_name, *(ROLES if type_name in STATE_TYPES else ())}
+    return {type_name, *((JOINT_STATE, IMU) if type_name in STATE_TYPES else ())}
 
 
-def state_robot(type_name: str, names: Collection[str], topic: str) -> StateRobot:
+def state_robot(
+    type_name: str, names: Collection[str], topic: str, wanted: str = ""
+) -> StateRobot:
     """Finds the robot whose motors a type of state messages numbers.
 
     Args:
         type_name: Type of the state messages, of STATE_TYPES.
         names: Joints and links of the URDF. A joint that is fixed there still has its link.
         topic: Of the state messages, for errors.
+        wanted: Name of the robot, as the user says; "": it is found.
 
     Returns:
-        The one that shares most names with the URDF.
+        That one, or the one that shares most names with the URDF.
 
     Raises:
         TopicError: No known robot shares any, or two share as many, and differ in an order.
     """
     there = set(names)
-    known = [robot for robot in STATE_ROBOTS if robot.type_name == type_name]
+    known = [robot for robot in STATE_ROBOTS if type_name in robot.type_names]
+    chosen = [robot for robot in known if wanted in robot.formats]
+    if wanted and not chosen:
+        valid = listing([each for robot in known for each in robot.formats])
+        problem = f"--format {wanted}: {type_name} is of other robots; valid: {valid}"
+        raise TopicError(problem, topic, "joint states")
+    known = chosen or known
 
     def shared(robot: StateRobot) -> int:
         links = {name.replace("_joint", "_link") for name in robot.joints}
@@ -280,125 +301,43 @@ def state_robot(type_name: str, names: Collection[str], topic: str) -> StateRobo
     return best
 
 
-class StateDecoder:
-    """Decodes state messages as if they were joint states or IMU messages.
+def state_conversions(
+    type_name: str, topic: str, names: Collection[str], wanted: str = ""
+) -> list[Conversion]:
+    """Joint states and IMU readings of the state messages of a topic.
 
     Args:
-        connection: Of the topic, with the definition of its type where the bag has one.
-        role: JOINT_STATE or IMU.
+        type_name: Type of the state messages, of STATE_TYPES.
+        topic: Their topic; the messages that are made have the same.
         names: Joints and links of the URDF.
-        imu_links: Links on the body that carries the IMU, by the configuration.
-
-    Attributes:
-        errors: Messages that cannot be decoded, by reason.
+        wanted: Name of the format, as the user says; "": the robot is found by the names.
 
     Raises:
-        TopicError: No known robot has these joints.
-        DefinitionError: The bag's definition of the type cannot be read.
+        TopicError: See state_robot.
     """
-
-    def __init__(
-        self,
-        connection: Connection,
-        role: str,
-        names: Collection[str],
-        imu_links: Collection[str] = (),
-    ) -> None:
-        self._topic, self._name, self._role = connection.topic, connection.msgtype, role
-        state = STATE_TYPES[self._name]
-        robot = state_robot(self._name, names, self._topic)
-        slots = [i for i, name in enumerate(robot.joints) if name]
-        self._joints = tuple(robot.joints[i] for i in slots)
-        # A reader warns of readings that say that they are in the axes of another link.
-        self._frame = "" if robot.imu_link in ("", *imu_links) else robot.imu_link
-        numbers = ",".join(map(str, slots))
-        self._paths = {"tick": state.tick}
-        if state.motors_only:
-            self._paths["motors_only"] = state.motors_only
-        if role == JOINT_STATE:
-            self._paths |= {
-                "position": state.position.format(numbers),
-                "velocity": state.velocity.format(numbers),
-                "effort": state.effort.format(numbers),
-            }
-        else:
-            self._paths |= {
-                "orientation": state.orientation,
-                "angular_velocity": state.angular_velocity,
-                "linear_acceleration": state.acceleration,
-            }
-        self._types = _types(connection, state)
-        self._begin_ns: int | None = (
-            None  # time of recording when the robot's clock was 0
+    state, robot = STATE_TYPES[type_name], state_robot(type_name, names, topic, wanted)
+    slots = [i for i, name in enumerate(robot.joints) if name]
+    joints = tuple(robot.joints[i] for i in slots)
+    numbers = ",".join(map(str, slots))
+    motors = {
+        field: (Channel(path.format(numbers)),)
+        for field, path in (
+            ("position", state.position),
+            ("velocity", state.velocity),
+            ("effort", state.effort),
         )
-        self.errors: Counter[str] = Counter()
-
-    def decode(self, payloads: Sequence[bytes], received: Sequence[int]) -> list[Batch]:
-        """Decodes a block; messages that cannot be decoded are counted in `errors`.
-
-        Args:
-            payloads: Messages as the bag has them.
-            received: ns, when each was recorded.
-
-        Returns:
-            Batches as of messages of the role. Stamps are 0 where the robot's clock stands at 0.
-
-        Raises:
-            TopicError: They report motors in place of joints.
-        """
-        found, problems = read_numbers(self._types, self._name, payloads, self._paths)
-        self.errors.update(problems)
-        ticks = np.zeros(len(payloads), dtype=np.int64)
-        for rows, numbers in found:
-            ticks[rows] = numbers["tick"][:, 0]
-        stamps = self._stamps(ticks, received)
-        return [self._batch(rows, stamps[rows], numbers) for rows, numbers in found]
-
-    def _stamps(self, ticks: Indices, received: Sequence[int]) -> Indices:
-        """Times (N,) ns on the recorder's clock, with the spacing of the robot's ticks (N,) ms.
-
-        Where the two differ by more than a second, as after a restart, ticks count from there.
-        """
-        stamps = np.zeros(len(ticks), dtype=np.int64)
-        if not ticks.any():
-            return stamps
-        for i, (tick, now) in enumerate(zip(ticks.tolist(), received, strict=True)):
-            if (
-                self._begin_ns is None
-                or abs(self._begin_ns + tick * _MS - now) > _MOST_APART_NS
-            ):
-                self._begin_ns = now - tick * _MS
-            stamps[i] = self._begin_ns + tick * _MS
-        return stamps
-
-    def _batch(
-        self, rows: Indices, stamps: Indices, numbers: dict[str, Array]
-    ) -> Batch:
-        numbers.pop("tick")
-        if numbers.pop("motors_only", np.zeros(1)).any():
-            raise TopicError(
-                "it reports motors of ankles and waist in place of joints (mode_pr is 1). Record "
-                "with mode_pr 0, in which the robot computes the angles of the joints",
-                self._topic,
-                "joint states",
-            )
-        if self._role == JOINT_STATE:
-            return Batch(rows, stamps, "", self._joints, numbers)
-        numbers["orientation"] = numbers["orientation"][:, [1, 2, 3, 0]]
-        unknown = np.zeros((len(rows), _UNKNOWN))
-        numbers |= {f"{field}_covariance": unknown for field in tuple(numbers)}
-        return Batch(rows, stamps, self._frame, (), numbers)
-
-
-def _types(connection: Connection, state: StateType) -> Types:
-    """Definitions of a state message: the bag's own, or those known here."""
-    if connection.msgdef.format != MessageDefinitionFormat.NONE:
-        try:
-            return message_types(connection)
-        except Exception as error:  # the parser raises many types
-            problem = f"its definition in the bag cannot be read: {str(error)[:160]}"
-            raise DefinitionError(problem, connection.msgtype) from error
-    types: dict = {}
-    for name, text in state.definitions.items():
-        types.update(get_types_from_msg(text, name))
-    return types
+    }
+    readings = {
+        "orientation": tuple(
+            Channel(f"{state.orientation}[{i}]") for i in (1, 2, 3, 0)
+        ),
+        "angular_velocity": (Channel(state.angular_velocity),),
+        "linear_acceleration": (Channel(state.acceleration),),
+    }
+    clock = Channel(state.tick, (_MS,))
+    zero = (state.motors_only, _MOTORS_ONLY) if state.motors_only else None
+    frame = robot.imu_link
+    return [
+        Conversion(topic, topic, JOINT_STATE, motors, joints, "", clock, zero),
+        Conversion(topic, topic, IMU, readings, (), frame, clock),
+    ]

@@ -8,7 +8,6 @@ import numpy as np
 from com_bags.bag import Bag, Block, Topic
 from com_bags.decoding import FIELDS, IMU, JOINT_STATE, POINT, WRENCH
 from com_bags.exceptions import TopicError
-from com_bags.robot_states import stands_for
 from com_bags.streams import (
     INTERLEAVED,
     NS_PER_S,
@@ -168,11 +167,7 @@ class _Finder:
             TopicError: There is none, or several.
         """
         types = type_name.split(" or ")
-        fitting = [
-            topic.name
-            for topic in self._topics
-            if not stands_for(topic.type_name).isdisjoint(types)
-        ]
+        fitting = [topic.name for topic in self._topics if topic.type_name in types]
         name = "/" + (requested or usual).lstrip("/")
         if name in fitting:
             return name
@@ -274,24 +269,15 @@ class SensorReader:
         received: bool = False,
     ) -> None:
         self._bag, self._feet, self._imu_link = bag, feet, imu_link
-        names = (*model.joint_names, *model.link_names)
         self._joint_topic = TopicReader(
-            bag, topics.joint_states, JOINT_STATE, _JUMP_RAD, received, names
+            bag, topics.joint_states, JOINT_STATE, _JUMP_RAD, received
         )
         self._joints = JointReader(model, topics.joint_states)
         self._wrenches = [
             TopicReader(bag, t, WRENCH, _JUMP_N, received) for t in topics.wrenches
         ]
         self._imu = (
-            TopicReader(
-                bag,
-                topics.imu,
-                IMU,
-                _JUMP_UP,
-                received,
-                names,
-                _links_of_body(model, imu_link),
-            )
+            TopicReader(bag, topics.imu, IMU, _JUMP_UP, received)
             if topics.imu
             else None
         )
@@ -327,9 +313,9 @@ class SensorReader:
         Raises TopicError: at the end when a joint was never named or no message of a topic could be
         decoded; at once, when several nodes publish one topic in turn.
         """
-        topics = {reader.topic: reader.message_type for reader in self._readers}
-        for raw in self._bag.blocks(topics, span_ns):
-            joints = self._joint_topic.read(raw[self._joint_topic.topic])
+        keys = [reader.key for reader in self._readers]
+        for raw in self._bag.blocks(keys, span_ns):
+            joints = self._joint_topic.read(raw[self._joint_topic.key])
             times, Q, effort = self._joints.read(joints)
             self._joint_topic.publishers.add_values(Q)
             if len(times):
@@ -339,13 +325,13 @@ class SensorReader:
                 self.last_ns = max(self.last_ns or int(times[0]), int(times.max()))
             wrenches = []
             for reader in self._wrenches:
-                block = reader.read(raw[reader.topic])
+                block = reader.read(raw[reader.key])
                 W = block.values("wrench") if block.batches else np.zeros((0, 6))
                 reader.publishers.add_values(W[:, :3])
                 wrenches.append((block.times[block.readable], W))
             up = imu = None
             if self._imu is not None and self._up is not None:
-                imu = self._imu.read(raw[self._imu.topic])
+                imu = self._imu.read(raw[self._imu.key])
                 up = self._up.read(imu, times, Q)
                 self._imu.publishers.add_values(up[1])
             self._check_publishers()
@@ -359,12 +345,12 @@ class SensorReader:
         self._joints.check()
 
     def _known_com(
-        self, raw: Mapping[str, Block]
+        self, raw: Mapping[tuple[str, str], Block]
     ) -> tuple[tuple[Times, str, Array], ...]:
         """Readings of the CoM by another source, by link; "" is the root."""
         if self._com is None:
             return ()
-        block, model = self._com.read(raw[self._com.topic]), self._model
+        block, model = self._com.read(raw[self._com.key]), self._model
         for batch in block.batches:
             if batch.frame and batch.frame not in model.link_names:
                 meant = f"expected one of {listing(model.link_names, 60)}"
@@ -395,9 +381,10 @@ class SensorReader:
                 )
         texts += joints.warnings(joints)
         for reader, foot in zip(self._wrenches, self._feet, strict=True):
-            texts += reader.warnings(joints, foot.wrench_frame, "wrench.frame")
+            texts += reader.warnings(joints, [foot.wrench_frame], "wrench.frame")
         if self._imu is not None and self._up is not None:
-            texts += self._imu.warnings(joints, self._imu_link or "", "imu.link")
+            links = _links_with_axes_of(self._model, self._imu_link or "")
+            texts += self._imu.warnings(joints, links, "imu.link")
             if self.without_orientation:
                 texts.append(
                     f"{self._imu.topic}: {self.without_orientation} messages without "
@@ -446,14 +433,16 @@ class WalkLog:
     up: Array | None = None
 
 
-def _links_of_body(model: RobotModel, link: str | None) -> list[str]:
-    """Links that are fixed to a link, with it."""
-    if link is None:
-        return []
-    bodies = model.bodies.body_of_link
-    own = bodies[model.link_index(link)]
-    pairs = zip(model.link_names, bodies, strict=True)
-    return [name for name, body in pairs if body == own]
+def _links_with_axes_of(model: RobotModel, link: str) -> list[str]:
+    """Links that always have the axes of a link, that one first."""
+    bodies, own = model.bodies, model.link_index(link)
+    R = bodies.R_body_link[own]
+    return [link] + [
+        name
+        for k, name in enumerate(model.link_names)
+        if bodies.body_of_link[k] == bodies.body_of_link[own]
+        and np.allclose(bodies.R_body_link[k], R, atol=1e-3)
+    ]
 
 
 def read_walk(reader: SensorReader) -> WalkLog:

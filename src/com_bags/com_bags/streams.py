@@ -10,7 +10,6 @@ import numpy as np
 from com_bags.bag import Bag, Block
 from com_bags.decoding import Batch, Decoder, foreign_store
 from com_bags.exceptions import TopicError
-from com_bags.robot_states import STATE_TYPES, StateDecoder
 from com_model import RobotModel
 from com_model.arrays import Array, Flags, Indices
 from com_model.dynamics.kinematics import link_pose_batch
@@ -146,14 +145,11 @@ class TopicReader:
     Args:
         bag: The recording.
         topic: Name of the topic.
-        type_name: Type that its messages have, or stand for.
+        type_name: Type of its messages.
         jump: See PublisherCheck.
         received: Whether times are those of recording.
-        names: Joints and links of the URDF, by which the robot of state messages is known.
-        imu_links: Links on the body with the IMU, by the configuration.
 
     Attributes:
-        message_type: Type of the messages in the bag.
         count: Messages that could be decoded.
         unstamped: Messages without a stamp, for which the time of recording is used.
         delay_ns: Time of recording - stamp, of the first message; None before it.
@@ -166,23 +162,23 @@ class TopicReader:
         type_name: str,
         jump: float = np.inf,
         received: bool = False,
-        names: Sequence[str] = (),
-        imu_links: Sequence[str] = (),
     ) -> None:
-        types = (type_name, *STATE_TYPES)
-        own = [c for c in bag.connections if c.topic == topic and c.msgtype in types]
-        own.sort(key=lambda each: types.index(each.msgtype))
-        self.topic = topic
-        self.message_type = own[0].msgtype if own else type_name
+        own = [
+            each
+            for each in bag.connections
+            if (each.topic, each.msgtype) == (topic, type_name)
+        ]
+        self.topic, self.type_name = topic, type_name
         self.publishers = PublisherCheck(jump)
         self.count = self.unstamped = 0
         self.delay_ns: int | None = None
         self._received = received
-        self._decoder: Decoder | StateDecoder
-        if self.message_type == type_name:
-            self._decoder = Decoder(type_name, foreign_store(own[0]) if own else None)
-        else:
-            self._decoder = StateDecoder(own[0], type_name, names, imu_links)
+        self._decoder = Decoder(type_name, foreign_store(own[0]) if own else None)
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Topic and type."""
+        return self.topic, self.type_name
 
     @property
     def errors(self) -> str:
@@ -192,11 +188,7 @@ class TopicReader:
 
     def read(self, block: Block) -> DecodedBlock:
         """Decodes a block."""
-        batches: list[Batch] = []
-        if isinstance(self._decoder, StateDecoder):
-            batches = self._decoder.decode(block.payloads, block.received)
-        elif block.payloads:
-            batches = self._decoder.decode(block.payloads)
+        batches = self._decoder.decode(block.payloads) if block.payloads else []
         received = np.array(block.received, dtype=np.int64)
         times = np.zeros(len(received), dtype=np.int64)
         for batch in batches:
@@ -217,13 +209,14 @@ class TopicReader:
         return decoded
 
     def warnings(
-        self, joints: "TopicReader", frame: str | None = None, key: str = ""
+        self, joints: "TopicReader", frames: Sequence[str] = (), key: str = ""
     ) -> list[str]:
         """Lists what may be wrong with the topic.
 
         Args:
             joints: Reader of the joint states, whose clock the stamps are compared with.
-            frame: The frame_id that messages should have; None where any will do.
+            frames: Values of frame_id that messages should have, the expected one first; none
+                where any will do.
             key: Key of the configuration that says so.
 
         Returns:
@@ -251,10 +244,10 @@ class TopicReader:
                 f"{joints.topic}: the clocks differ. Try --time received"
             )
         texts += [
-            f"{topic}: frame_id is {quote(other)}, but readings are taken in the axes of {frame}, "
-            f"as the configuration says ({key})"
+            f"{topic}: frame_id is {quote(other)}, but readings are taken in the axes of "
+            f"{frames[0]}, as the configuration says ({key})"
             for other in sorted(self.publishers.frames.counts)
-            if frame is not None and other not in ("", frame)
+            if frames and other not in ("", *frames)
         ]
         return texts
 

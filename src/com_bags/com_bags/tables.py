@@ -1,10 +1,12 @@
 """Tables of numbers that anybody may have written.
 
-They are csv, tsv, parquet, npz, MATLAB's mat (v5), and OpenSim's mot, sto and trc.
+They are csv, tsv, columns with spaces between them (txt, dat), parquet, npz, MATLAB's mat (up to
+v7.3), and OpenSim's mot, sto and trc.
 
 Nothing in a file is executed, and files with more than MAX_BYTES or MAX_CELLS are refused.
 """
 
+import gzip
 import importlib
 import warnings
 import zipfile
@@ -25,6 +27,7 @@ MAX_BYTES = 2**30  # of a file, and of what an archive contains
 MAX_CELLS = 50_000_000
 LENGTHS = {"mm": 1e-3, "cm": 1e-2, "m": 1.0}
 _HEADER = 200  # lines
+_MAT_HEADER, _HDF5 = 512, b"\x89HDF\r\n"  # bytes before the file proper of version 7.3
 _COMMENTS = "#%"  # lines before the first that begin with one are passed over
 _MISSING = ("", "-", "nan", "na", "n/a", "null")  # cells
 _UNITS = {
@@ -84,7 +87,13 @@ class Table:
 
 def is_table(path: str | Path) -> bool:
     """Whether a file is a table by the end of its name."""
-    return Path(path).suffix.lower() in _READERS
+    return _ending(Path(path)) in _READERS
+
+
+def _ending(file: Path) -> str:
+    """The end of a file's name, without that of a compressed text."""
+    name = file.name.lower().removesuffix(".gz")
+    return Path(name).suffix
 
 
 def read_table(path: str | Path) -> Table:
@@ -93,7 +102,7 @@ def read_table(path: str | Path) -> Table:
     Of arrays with two dimensions (rows, k) each column is one of the table, named like q[0].
     """
     file = Path(path)
-    reader = _READERS.get(file.suffix.lower())
+    reader = _READERS.get(_ending(file))
     if reader is None:
         raise TableError(
             f"is not a table. Expected {listing(sorted(_READERS))}", str(path)
@@ -103,12 +112,12 @@ def read_table(path: str | Path) -> Table:
             raise TableError(
                 "is not a file" if file.exists() else "does not exist", str(path)
             )
-        _check_size(file, file.stat().st_size, MAX_BYTES, "bytes")
+        _check_size(file, _unpacked_size(file), MAX_BYTES, "bytes")
         return _table(reader(file), str(path))
     except TableError:
         raise
     except ImportError as error:
-        fix = f"save it as npz, or install it: {pip_install('pandas pyarrow')}"
+        fix = f"save it as npz, or install it: {pip_install('pandas pyarrow h5py')}"
         raise TableError(
             f"needs {error.name}, which is not installed: {fix}", str(path)
         ) from error
@@ -116,6 +125,17 @@ def read_table(path: str | Path) -> Table:
         fix = "Save it again (in MATLAB save(..., '-v7')), or as csv"
         text = f"cannot be read: {type(error).__name__}: {str(error).strip()}. {fix}"
         raise TableError(text, str(path)) from error
+
+
+def _unpacked_size(file: Path) -> int:
+    """Bytes of a file; of a compressed text what it becomes, as far as that may be read."""
+    if file.suffix.lower() != ".gz":
+        return file.stat().st_size
+    size = 0
+    with gzip.open(file) as stream:
+        while size <= MAX_BYTES and (part := stream.read(2**20)):
+            size += len(part)
+    return size
 
 
 def _check_size(file: Path, size: float, most: int, what: str) -> None:
@@ -136,6 +156,8 @@ def _table(arrays: Mapping[str, Any], source: str) -> Table:
                 value, errors="coerce"
             )
             array = np.array(numbers, dtype=float)
+            if not np.isfinite(array).any():
+                array = _dates(value)
             wrong = np.flatnonzero(np.isnan(array) & ~np.asarray(value.isna()))
             if len(wrong) and np.isfinite(array).any():
                 one = f"{quote(str(value.iloc[wrong[0]]))} in row {first + wrong[0]}"
@@ -172,6 +194,14 @@ def _table(arrays: Mapping[str, Any], source: str) -> Table:
     return Table(kept, rows, source, tuple(notes), first)
 
 
+def _dates(column: Any) -> Array:
+    """Dates and times of a column of text in s since 1970; NaN where it is none."""
+    pandas = importlib.import_module("pandas")
+    times = pandas.to_datetime(column, errors="coerce", utc=True, format="ISO8601")
+    found = np.array(times.dt.as_unit("ns").astype("int64"), dtype=float) * 1e-9
+    return np.where(times.isna(), np.nan, found)
+
+
 def _read_npz(file: Path) -> Mapping[str, Any]:
     with zipfile.ZipFile(file) as archive:
         size = sum(member.file_size for member in archive.infolist())
@@ -181,6 +211,9 @@ def _read_npz(file: Path) -> Mapping[str, Any]:
 
 
 def _read_mat(file: Path) -> Mapping[str, Any]:
+    with file.open("rb") as stream:
+        if stream.read(_MAT_HEADER + len(_HDF5))[_MAT_HEADER:] == _HDF5:
+            return _read_hdf5(file)
     shapes = [(name, shape) for name, shape, _ in scipy.io.whosmat(file)]
     _check_size(
         file,
@@ -192,13 +225,45 @@ def _read_mat(file: Path) -> Mapping[str, Any]:
     return {name: found[name] for name, _ in shapes if found[name].dtype.kind in "biuf"}
 
 
+def _read_hdf5(file: Path) -> Mapping[str, Any]:
+    """Arrays of a mat file of version 7.3, which has them transposed; structures as a.b."""
+    h5py = importlib.import_module("h5py")
+    found: dict[str, Any] = {}
+    with h5py.File(file, "r") as stored:
+
+        def add(name: str, item: Any) -> None:
+            if isinstance(item, h5py.Dataset) and item.dtype.kind in "biuf":
+                _check_size(file, item.size, MAX_CELLS, "numbers")
+                found[name.replace("/", ".")] = np.array(item).T
+
+        stored.visititems(add)  # not through links to other files
+    return found
+
+
+def _refuse_pickle(file: Path) -> Mapping[str, Any]:
+    """Pickles and PyTorch's files run whatever they contain when they are loaded."""
+    raise TableError(
+        "is a pickle, which can run any program when it is opened, so it is not. Where you trust "
+        "it, convert it to npz:\n"
+        f"  import numpy, pickle; data = pickle.load(open({file.name!r}, 'rb'))"
+        "  # or torch.load(..., weights_only=True)\n"
+        "  numpy.savez('log.npz', **{k: numpy.asarray(v) for k, v in data.items()})",
+        str(file),
+    )
+
+
 def _read_parquet(file: Path) -> Mapping[str, Any]:
     about = importlib.import_module("pyarrow.parquet").read_metadata(file)
     _check_size(file, about.num_rows * about.num_columns, MAX_CELLS, "numbers")
     frame = importlib.import_module("pandas").read_parquet(file)
     frame = frame.reset_index(drop=frame.index.name is None)  # it may be the time
     frame.index += 1
-    return {
+    lists = {
+        str(name): np.stack([np.asarray(cell, dtype=float) for cell in frame[name]])
+        for name in frame
+        if len(frame) and isinstance(frame[name].iloc[0], np.ndarray)
+    }
+    return lists | {
         str(name): frame[name] for name in frame if frame[name].dtype.kind in "biufM"
     }
 
@@ -313,12 +378,18 @@ def _read_columns(
 
 def _head(file: Path, count: int) -> list[str]:
     """The first lines of a text, each 1 MiB at most."""
-    with file.open(encoding=_encoding(file), errors="replace") as stream:
+    with _open(file, encoding=_encoding(file), errors="replace") as stream:
         return [stream.readline(2**20).rstrip("\r\n") for _ in range(count)]
 
 
+def _open(file: Path, mode: str = "rt", **options: Any) -> Any:
+    """Opens a text, which may be compressed."""
+    opened = gzip.open if file.suffix.lower() == ".gz" else open
+    return opened(file, mode, **options)
+
+
 def _encoding(file: Path) -> str:
-    with file.open("rb") as stream:
+    with _open(file, "rb") as stream:
         return "utf-16" if stream.read(2) in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
 
 
@@ -362,10 +433,11 @@ _READERS: dict[str, Callable[[Path], Mapping[str, Any]]] = {
     ".csv": _read_text,
     ".tsv": _read_text,
     ".txt": _read_text,
+    ".dat": _read_text,
     ".parquet": _read_parquet,
     ".npz": _read_npz,
     ".mat": _read_mat,
     ".mot": _read_mot,
     ".sto": _read_mot,
     ".trc": _read_trc,
-}
+} | dict.fromkeys((".pkl", ".pickle", ".pt", ".pth"), _refuse_pickle)

@@ -7,6 +7,7 @@ import numpy as np
 
 from com_bags import (
     Bag,
+    LogFormat,
     SensorReader,
     SensorTopics,
     TopicError,
@@ -79,7 +80,11 @@ class BagRun:
 
 
 def read_run(
-    path: str | Path, model: RobotModel, config: RobotConfig, rate_hz: float
+    path: str | Path,
+    model: RobotModel,
+    config: RobotConfig,
+    rate_hz: float,
+    log_format: LogFormat | None = None,
 ) -> BagRun:
     """Reads the samples of a robot from a bag, one in each period.
 
@@ -88,6 +93,7 @@ def read_run(
         model: the robot.
         config: its feet and IMU.
         rate_hz: 1/s, of the samples; the first one of each period is used.
+        log_format: what its messages or columns mean; None: as the robot's names say.
 
     Returns:
         The samples, and notes on missing topics.
@@ -96,7 +102,8 @@ def read_run(
         BagError: it cannot be read.
         TopicError: it has no joint states of this robot.
     """
-    with Bag(path) as bag:
+    about = LogFormat.of(model, config.feet) if log_format is None else log_format
+    with Bag(path, about) as bag:
         feet, topics, notes = _topics(bag, config)
         imu_link = (config.imu_link or model.root_link) if topics.imu else None
         reader = SensorReader(bag, model, feet, topics, imu_link)

@@ -6,9 +6,17 @@ from lowstate import message, write_humble
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
-from com_bags import Bag, SensorReader, TopicError, TopicRequest, find_topics, read_walk
+from com_bags import (
+    Bag,
+    LogFormat,
+    SensorReader,
+    TopicError,
+    TopicRequest,
+    find_topics,
+    read_walk,
+)
 from com_bags.exceptions import DefinitionError
-from com_bags.message_layout import MessageLayout, read_numbers
+from com_bags.message_layout import MessageLayout, NumberReader
 from com_bags.robot_states import STATE_ROBOTS, state_robot
 from com_model import RobotModel, load_robot
 
@@ -61,7 +69,7 @@ def states(kind, slots, count=COUNT, tick=5000, **options):
 
 
 def read(path, model, link):
-    with Bag(path) as bag:
+    with Bag(path, LogFormat.of(model, ())) as bag:
         topics = find_topics(bag.topics(), (), TopicRequest(), True, str(path))
         reader = SensorReader(bag, model, (), topics, link)
         return read_walk(reader), reader.warnings()
@@ -97,8 +105,8 @@ def test_each_robot_is_known_by_the_names_of_its_joints(tmp_path, robot):
     write_humble(
         tmp_path / "bag",
         "/lowstate",
-        robot.type_name,
-        states(robot.type_name, slots, 30),
+        robot.type_names[0],
+        states(robot.type_names[0], slots, 30),
     )
     names = [robot.joints[slot] for slot in slots]
     model = chain(names[::-1])
@@ -244,7 +252,9 @@ def test_fields_of_any_message(store, little):
         "small": "small",
         "stamp": "header.stamp.sec",
     }
-    found, problems = read_numbers(store.fielddefs, "own/msg/State", payloads, paths)
+    found, problems = NumberReader(store.fielddefs, "own/msg/State", paths).read(
+        payloads
+    )
     assert not problems
     assert sorted(np.concatenate([rows for rows, _ in found])) == list(range(20))
     for rows, numbers in found:
@@ -286,14 +296,13 @@ def test_damaged_lengths_cost_no_memory(store):
         at = int(rng.integers(4, len(payload)))
         damaged[at : at + 4] = rng.bytes(4)
         cut = bytes(damaged[: int(rng.integers(1, len(payload) + 4))])
-        read_numbers(store.fielddefs, "own/msg/State", [cut], {"x": "x"})
+        NumberReader(store.fielddefs, "own/msg/State", {"x": "x"}).read([cut])
 
 
 def test_every_message_that_ends_early_has_its_reason(store):
     payload = bytes(store.serialize_cdr(own(store, "a", 3, 4, 1.0), "own/msg/State"))
-    found, problems = read_numbers(
-        store.fielddefs, "own/msg/State", [payload[:60]] * 100 + [payload], {"x": "x"}
-    )
+    reader = NumberReader(store.fielddefs, "own/msg/State", {"x": "x"})
+    found, problems = reader.read([payload[:60]] * 100 + [payload])
     assert [rows.tolist() for rows, _ in found] == [[100]]
     assert len(problems) == 100
     assert all("ends after 60 bytes" in problem for problem in problems)

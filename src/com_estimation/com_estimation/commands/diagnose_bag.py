@@ -12,9 +12,11 @@ from scipy.spatial.transform import Rotation
 from com_bags import (
     Bag,
     DecodedBlock,
+    LogFormat,
     SensorBlock,
     SensorReader,
     TopicRequest,
+    add_log_options,
     find_topics,
 )
 from com_bags.streams import NS_PER_S, Times
@@ -48,9 +50,10 @@ def main(words: Sequence[str] | None = None) -> int:
     add(
         "bag",
         metavar="BAG",
-        help="directory of a rosbag2 recording, or its .mcap or .db3 file",
+        help="directory of a rosbag2 recording, or its .mcap or .db3 file; others with --mapping",
     )
     add_robot(parser)
+    add_log_options(parser)
     add("--output", type=Path, metavar="HTML", help="page to write; default: none")
     add("--force", action="store_true", help="overwrite an existing page")
     add("--joint-states", default="", metavar="TOPIC", help="default: joint_states")
@@ -66,13 +69,14 @@ def main(words: Sequence[str] | None = None) -> int:
         model, config = load_robot(options.robot, options.config)
         wrenches = dict(each.split("=", 1) for each in options.wrench)
         request = TopicRequest(options.joint_states, options.imu, wrenches)
-        story, notes = diagnose(options.bag, model, config, request)
+        about = LogFormat.of(model, config.feet, options)
+        story, notes = diagnose(options.bag, model, config, request, about)
         print(story.sentence)
         print("\n".join(f"{time:8.2f} s  {text}" for time, text in story.lines))
         print(*(f"note: {note}\n" for note in notes), sep="", end="")
         if options.output is not None:
-            about = f"{config.name} in the recording {Path(options.bag).name}"
-            page = story_page(story, f"What is wrong with {about}", notes)
+            subject = f"{config.name} in the recording {Path(options.bag).name}"
+            page = story_page(story, f"What is wrong with {subject}", notes)
             print(f"wrote {write_file(options.output, page, options.force)}")
     except (ComModelError, OSError) as error:
         print(f"diagnose_bag: error: {error}", file=sys.stderr)
@@ -81,7 +85,11 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def diagnose(
-    path: str | Path, model: RobotModel, config: RobotConfig, request: TopicRequest
+    path: str | Path,
+    model: RobotModel,
+    config: RobotConfig,
+    request: TopicRequest,
+    log_format: LogFormat | None = None,
 ) -> tuple[Story, list[str]]:
     """Runs the humanoid estimator over a bag.
 
@@ -90,6 +98,7 @@ def diagnose(
         model: the robot.
         config: its feet with their force sensors, and its IMU.
         request: topics that the user has named; others are found by type.
+        log_format: what its messages or columns mean; None: as the robot's names say.
 
     Returns:
         The report on the recording, and warnings about the recording itself.
@@ -98,7 +107,8 @@ def diagnose(
         BagError: the bag cannot be read, or lacks a topic.
         ConfigError: the configuration lacks feet, or the rate of the joint states is too low.
     """
-    with Bag(path) as bag:
+    about = LogFormat.of(model, config.feet) if log_format is None else log_format
+    with Bag(path, about) as bag:
         topics = find_topics(bag.topics(), config.feet, request, True, str(path))
         imu = config.imu_link or model.root_link
         reader = SensorReader(bag, model, config.feet, topics, imu)

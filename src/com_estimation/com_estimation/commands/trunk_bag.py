@@ -7,7 +7,16 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from com_bags import Bag, BagError, SensorReader, TopicRequest, find_topics, read_walk
+from com_bags import (
+    Bag,
+    BagError,
+    LogFormat,
+    SensorReader,
+    TopicRequest,
+    add_log_options,
+    find_topics,
+    read_walk,
+)
 from com_estimation.trunk.floating_base import (
     FloatingBaseEstimator,
     FloatingBaseOptions,
@@ -30,13 +39,19 @@ from com_model.urdf.editing import correct_body, edit_inertials
 NAMES = ("x (mm)", "y (mm)", "z (mm)", "mass (kg)")
 
 
-def estimates(path: str, model: RobotModel, config: RobotConfig) -> list[TrunkEstimate]:
+def estimates(
+    path: str,
+    model: RobotModel,
+    config: RobotConfig,
+    log_format: LogFormat | None = None,
+) -> list[TrunkEstimate]:
     """Runs the floating-base estimator over a recording.
 
     Args:
-        path: folder or file of the bag.
+        path: folder or file of the bag, or a table.
         model: the robot.
         config: its four legs, IMU and servos.
+        log_format: what its messages or columns mean; None: as the robot's names say.
 
     Returns:
         All estimates in the order of time, at least one.
@@ -52,7 +67,8 @@ def estimates(path: str, model: RobotModel, config: RobotConfig) -> list[TrunkEs
         estimator, InputChecks(model, legs), meter, float(bodies.mass[0])
     )
     link = config.imu_link or model.root_link
-    with Bag(path) as bag:
+    about = LogFormat.of(model, config.feet) if log_format is None else log_format
+    with Bag(path, about) as bag:
         topics = find_topics(bag.topics(), (), TopicRequest(), True, path)
         reader = SensorReader(bag, model, (), topics, link)
         log = read_walk(reader)
@@ -142,16 +158,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = command_parser("trunk_bag", __doc__, __file__)
     parser.add_argument(
         "bag",
-        help="a rosbag2 recording with joint_states (effort) and imu, or a Unitree robot's "
-        "/lowstate",
+        help="a recording with joint_states (effort) and imu, a Unitree robot's /lowstate, or "
+        "anything else with --mapping",
     )
     add_robot(parser)
+    add_log_options(parser)
     parser.add_argument("--output", type=Path, help="folder for page and URDF")
     parser.add_argument("--force", action="store_true", help="overwrite existing files")
     options = parser.parse_args(argv)
     try:
         model, config = load_robot(options.robot, options.config)
-        found = estimates(options.bag, model, config)
+        about = LogFormat.of(model, config.feet, options)
+        found = estimates(options.bag, model, config, about)
         last, mass = found[-1], model.bodies.mass[0]
         urdf = np.append(1e3 * model.bodies.first_moment[0] / mass, mass)
         rows = list(

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from com_bags import SensorBlock, Table, TableError
+from com_bags.mapping import UNITS
 from com_identification.capture.com_evidence import ComEvidence
 from com_identification.capture.detector import StationaryInterval
 from com_identification.capture.streams import NS_PER_S
@@ -27,24 +28,6 @@ from com_model.geometry.rotations import rotations_about
 from com_model.strict_yaml import Section
 from com_model.text import closest, listing, quote
 
-UNITS = {
-    "rad": 1.0,
-    "deg": np.pi / 180.0,
-    "m": 1.0,
-    "cm": 0.01,
-    "mm": 1e-3,
-    "N": 1.0,
-    "kN": 1e3,
-}
-UNITS |= {
-    "N m": 1.0,
-    "N mm": 1e-3,
-    "kgf": 9.80665,
-    "m/s^2": 1.0,
-    "g": 9.80665,
-    "1": 1.0,
-}
-UNITS |= {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 # m, of a moment about the vertical over the weight, where it is not measured
 _TURN = 0.1
 

@@ -29,6 +29,9 @@ _OTHERS = (
     "temp",
 )
 _EFFORT = ("effort", "torque", "tau")
+_GYRO = ("gyro", "gyr", "omega", "w", "angular")
+_TURN = ("quat", "quaternion", "orientation", "rot")
+_FASTEST = 20.0  # rad/s; larger angular velocities are degrees per second
 _FORCE, _MOMENT = ("f", "force"), ("m", "moment", "torque", "t", "tau")
 _LOAD, _CELL = ("kgf", "load", "vertical", "weight"), ("cell", "fsr", "pressure")
 _FULL_TURN = 7.0  # rad; larger positions are degrees
@@ -101,6 +104,13 @@ def guess_mapping(table: Table, model: RobotModel, feet: Sequence[Foot]) -> str:
         mapping["imu"] = {
             "acceleration": [{"column": n, "unit": unit} for n in acceleration]
         }
+        if gyro := _axes(names, _GYRO, "xyz"):
+            channels = _in_unit(
+                table, dict(zip("xyz", gyro, strict=True)), _FASTEST, "deg/s"
+            )
+            mapping["imu"]["gyro"] = list(channels.values())
+        if turn := _axes(names, _TURN, "xyzw"):
+            mapping["imu"]["orientation"] = turn
     mapping = {key: value for key, value in mapping.items() if value}
     text = yaml.safe_dump(mapping, sort_keys=False, allow_unicode=True, width=100)
     return _HEAD + text + "".join(f"# missing: {each}\n" for each in lost)

@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
                 )
             print(guess_mapping(read_table(tables[0]), robot.model, robot.feet), end="")
             return 0
-        if not bag_inputs.is_walk(arguments):
+        if not bag_inputs.is_walk(arguments, robot):
             return _run(arguments, robot)
         walker = robot_inputs.walk_inputs(robot)
         if arguments.dry_run:
@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.use != bag_inputs.BOTH:
             known = bag_inputs.walk_evidence(robot, arguments)
             return identify_walk(arguments, walker, robot if known else None, known)
-        resting, walking = bag_inputs.split_files(arguments)
+        resting, walking = bag_inputs.split_files(arguments, robot)
         own = {**vars(arguments), "files": resting, "use_diagnosis": False}
         recording = bag_inputs.read_files(robot, argparse.Namespace(**own))
         postures = usable_postures(robot, recording, arguments.ignore_wrench_check)[1]
@@ -94,13 +94,15 @@ def _fail(error: Exception, status: int) -> int:
 
 def _run(arguments: argparse.Namespace, robot: RobotInputs) -> int:
     if arguments.dry_run:
-        for path in (path for path in arguments.files if not is_table(path)):
-            with Bag(path) as bag:
+        tables = [] if bag_inputs.is_walk(arguments, robot) else arguments.files
+        tables = [path for path in tables if is_table(path)]
+        for path in (path for path in arguments.files if path not in tables):
+            with Bag(path, robot.log_format) as bag:
                 topics = robot_inputs.choose_topics(arguments, bag, robot)
                 lines = bag_inputs.topic_lines(bag, robot, topics, None)
                 notes = (f"note: {note}" for note in bag.notes)
                 print("\n".join([bag_results.used_topics_text(lines), *notes]))
-        arguments.files = [path for path in arguments.files if is_table(path)]
+        arguments.files = tables
         if arguments.files:
             print(
                 bag_results.used_topics_text(

@@ -23,7 +23,6 @@ from com_bags import (
     is_table,
     read_table,
 )
-from com_bags.robot_states import stands_for
 from com_identification.capture.detector import StationaryInterval
 from com_identification.capture.from_bag import (
     TipTests,
@@ -39,45 +38,43 @@ from com_identification.commands.output import progress_bar
 from com_identification.commands.robot_inputs import RobotInputs, choose_topics
 from com_identification.regression.postures import Posture
 from com_identification.report.report import Recording, TopicLine
-from com_model import RobotModel
 from com_model.exceptions import ConfigError
 from com_model.strict_yaml import Section, read_yaml
 
 BOTH = "rest,walk"  # of --use
 
 
-def is_walk(arguments: argparse.Namespace) -> bool:
+def is_walk(arguments: argparse.Namespace, robot: RobotInputs) -> bool:
     """Returns whether the files are of walking.
 
-    That is requested by --use, or they are bags with an IMU and without force sensor.
+    That is requested by --use, or they have an IMU and no force sensor.
 
     Args:
         arguments: of identify.
+        robot: of the recordings.
     """
-    if (
-        arguments.loaded
-        or arguments.use is not None
-        or any(map(is_table, arguments.files))
-    ):
+    if arguments.loaded or arguments.use is not None:
         return bool(arguments.loaded) or arguments.use in ("walk", BOTH)
     if arguments.known_com or arguments.tip_over:
         return False
-    types = set().union(*map(_types, arguments.files))
+    types = set().union(*(_types(path, robot) for path in arguments.files))
     return IMU in types and WRENCH not in types and not arguments.wrench
 
 
-def split_files(arguments: argparse.Namespace) -> tuple[list[str], list[str]]:
-    """Returns the files with foot force sensors, and the bags with an IMU; a file may be both.
+def split_files(
+    arguments: argparse.Namespace, robot: RobotInputs
+) -> tuple[list[str], list[str]]:
+    """Returns the files with foot force sensors, and those with an IMU; a file may be both.
 
     Args:
         arguments: of identify.
+        robot: of the recordings.
 
     Raises:
         BagError: there are none of one kind.
     """
-    tables = [path for path in arguments.files if is_table(path)]
-    types = {path: _types(path) for path in arguments.files if path not in tables}
-    resting = tables + [path for path, some in types.items() if WRENCH in some]
+    types = {path: _types(path, robot) for path in arguments.files}
+    resting = [path for path, some in types.items() if WRENCH in some]
     walking = [path for path, some in types.items() if IMU in some]
     if not resting or not walking:
         missing = "an IMU, to walk" if resting else "foot force sensors, to rest"
@@ -87,11 +84,12 @@ def split_files(arguments: argparse.Namespace) -> tuple[list[str], list[str]]:
     return resting, walking
 
 
-def _types(path: str) -> set[str]:
-    """Types that a bag has, or has messages that stand for."""
-    with Bag(path) as bag:
-        types = (stands_for(topic.type_name) for topic in bag.topics())
-        return set().union(*types)
+def _types(path: str, robot: RobotInputs) -> set[str]:
+    """Types that a file has, or that are made of its messages or rows."""
+    if is_table(path):
+        return robot.log_format.table_types()
+    with Bag(path, robot.log_format) as bag:
+        return {topic.type_name for topic in bag.topics()}
 
 
 def read_files(robot: RobotInputs, arguments: argparse.Namespace) -> Recording:
@@ -162,7 +160,7 @@ def _read_file(
     path: str, robot: RobotInputs, arguments: argparse.Namespace
 ) -> Recording:
     if not is_table(path):
-        with Bag(path) as bag:
+        with Bag(path, robot.log_format) as bag:
             return _read_bag(
                 bag, robot, choose_topics(arguments, bag, robot), arguments
             )
@@ -194,7 +192,7 @@ def _read_bag(
     if arguments.marks is not None:
         marks = read_marks(
             Path(arguments.marks),
-            _first_stamp(bag, topics.joint_states, received, robot.model),
+            _first_stamp(bag, topics.joint_states, received),
         )
     elif topics.markers is not None:
         marks = marks_of_topic(bag, topics.joint_states, topics.markers, received)
@@ -297,11 +295,10 @@ def topic_lines(
     ]
 
 
-def _first_stamp(bag: Bag, topic: str, received: bool, model: RobotModel) -> int:
+def _first_stamp(bag: Bag, topic: str, received: bool) -> int:
     """Time of the first joint state."""
-    names = (*model.joint_names, *model.link_names)
-    reader = TopicReader(bag, topic, JOINT_STATE, np.inf, received, names)
-    with closing(bag.messages([topic])) as messages:
+    reader = TopicReader(bag, topic, JOINT_STATE, np.inf, received)
+    with closing(bag.messages([topic], [JOINT_STATE])) as messages:
         for _, time, payload in messages:
             block = reader.read(Block([payload], [time]))
             if block.batches:

@@ -2,6 +2,7 @@
 
 import argparse
 
+from com_bags import add_log_options
 from com_model.commands import add_robot, command_parser
 
 
@@ -19,7 +20,7 @@ def parser() -> argparse.ArgumentParser:
     add_robot(result, required=False)
     text = "noise, priors, errors of sensors, when the robot counts as stationary"
     add("--settings", metavar="YAML", help=text)
-    add("--mapping", metavar="YAML", help="meaning of the columns of the tables")
+    add_log_options(result)
     add(
         "--guess",
         action="store_true",

@@ -3,7 +3,7 @@
 import argparse
 from dataclasses import dataclass, replace
 
-from com_bags import Bag, SensorTopics, TopicRequest, find_topics
+from com_bags import Bag, LogFormat, SensorTopics, TopicRequest, find_topics
 from com_identification.settings import IdentificationSettings
 from com_model import Foot, RobotConfig, RobotModel, robots
 from com_model.exceptions import ConfigError
@@ -19,6 +19,7 @@ class RobotInputs:
         feet: with force sensors.
         settings: of the identification.
         paths: paths as the user wrote them, by name.
+        log_format: what the recordings' messages and columns mean.
     """
 
     model: RobotModel
@@ -26,6 +27,7 @@ class RobotInputs:
     feet: tuple[Foot, ...]
     settings: IdentificationSettings
     paths: dict[str, str]
+    log_format: LogFormat
 
     @property
     def imu_link(self) -> str | None:
@@ -75,7 +77,8 @@ def load_robot(arguments: argparse.Namespace) -> RobotInputs:
         "config": files.config,
     }
     paths = {name: str(value) for name, value in values.items() if value}
-    return RobotInputs(model, config, feet, settings, paths)
+    log_format = LogFormat.of(model, config.feet, arguments)
+    return RobotInputs(model, config, feet, settings, paths, log_format)
 
 
 def walk_inputs(robot: RobotInputs) -> RobotInputs:

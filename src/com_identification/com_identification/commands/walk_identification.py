@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from com_bags import Bag, SensorReader, WalkLog, is_table, read_walk
+from com_bags import Bag, SensorReader, WalkLog, read_walk
 from com_identification.commands.output import output_directory
 from com_identification.commands.robot_inputs import RobotInputs, choose_topics
 from com_identification.exceptions import WalkError
@@ -20,7 +20,7 @@ from com_identification.walking.report import report_page, sections
 from com_identification.walking.unknowns import Scale
 from com_model.text import columns
 
-_OF_POSTURES = ("settings", "mapping", "marks", "marker_topic")
+_OF_POSTURES = ("settings", "marks", "marker_topic")
 
 
 def identify_walk(
@@ -47,8 +47,6 @@ def identify_walk(
     Raises:
         WalkError: the recordings cannot be used.
     """
-    for path in filter(is_table, [*arguments.files, *arguments.loaded]):
-        raise WalkError(f"{path}: walking needs rosbag2 files, not tables")
     for name in _OF_POSTURES:
         if standing is None and getattr(arguments, name):
             option = name.replace("_", "-")
@@ -57,7 +55,7 @@ def identify_walk(
             )
 
     def read(path: str) -> WalkLog:
-        with Bag(path) as bag:
+        with Bag(path, robot.log_format) as bag:
             topics = choose_topics(arguments, bag, robot)
             received, link = arguments.time == "received", robot.imu_link
             reader = SensorReader(bag, robot.model, (), topics, link, received)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from com_bags import Bag
+from com_bags import Bag, is_table
 from com_identification.health.records import Record, hash_files
 from com_identification.regression.result import by_body
 from com_identification.walking.identify import WalkResult
@@ -74,6 +74,8 @@ def walk_record(
 
 
 def _begin_ns(path: str | Path) -> int:
-    """When a bag begins, ns since 1970."""
+    """When a recording begins, ns since 1970; of a table when it was written."""
+    if is_table(path):
+        return Path(path).stat().st_mtime_ns
     with Bag(path) as bag:
         return next(bag.messages([topic.name for topic in bag.topics()]))[1]

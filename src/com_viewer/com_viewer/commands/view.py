@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from com_bags import BagError
+from com_bags import BagError, LogFormat, add_log_options
 from com_estimation.whole_body.com_state import ComObserver
 from com_model import ComModelError, RobotConfig, RobotModel, find_robot, load_robot
 from com_model.arrays import Array
@@ -75,6 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     bag = commands.add_parser("bag", help="a recording: play, scrub, events, plots")
     bag.add_argument("recording", metavar="BAG", help="directory, .mcap or .db3 file")
     add_robot(bag)
+    add_log_options(bag)
     for command in (view, bag):
         add = command.add_argument
         add(
@@ -111,7 +112,8 @@ def _view(options: argparse.Namespace) -> int:
         if options.compare:
             shown.compare(options.compare, config)
         if "recording" in options:
-            run = read_run(options.recording, model, config, RATE_HZ)
+            about = LogFormat.of(model, config.feet, options)
+            run = read_run(options.recording, model, config, RATE_HZ, about)
             step = _play(shown, run, bool(options.record))
         else:
             groups = joint_groups(model, config, files.urdf)

@@ -1,0 +1,422 @@
+"""Mapping files: which columns of a table, or fields of messages, are joints, IMU and wrenches.
+
+A channel is a column ("hip_r"), columns with the same beginning or end ("q_*") or with consecutive
+numbers ("q[0:12]", "columns 2-13"), numbers of a topic's messages ("/lowstate
+motor_state[0:12].q"), one of these with its unit ({field: ..., unit: deg, scale: -1.0, offset:
+0.0}: scale x unit x value + offset), a constant number, or a list of these. docs/your_data.md shows
+all keys.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from com_bags.conversions import Channel, Conversion
+from com_bags.decoding import IMU, JOINT_STATE, WRENCH
+from com_bags.message_layout import expand_path
+from com_model.exceptions import ConfigError
+from com_model.strict_yaml import Section, read_yaml
+from com_model.text import closest, listing, quote
+
+UNITS: dict[str, float] = {
+    "1": 1.0,
+    "rad": 1.0,
+    "deg": np.pi / 180.0,
+    "rad/s": 1.0,
+    "deg/s": np.pi / 180.0,
+    "m": 1.0,
+    "cm": 0.01,
+    "mm": 1e-3,
+    "N": 1.0,
+    "kN": 1e3,
+    "kgf": 9.80665,
+    "lbf": 4.4482216152605,
+    "N m": 1.0,
+    "N mm": 1e-3,
+    "m/s^2": 1.0,
+    "g": 9.80665,
+    "s": 1.0,
+    "ms": 1e-3,
+    "us": 1e-6,
+    "ns": 1e-9,
+}
+"""Factors from a unit to the one of standard messages."""
+
+_RANGE = re.compile(r"columns (\d+)-(\d+)")  # of a file without names
+_ORDERS = {"xyzw": (0, 1, 2, 3), "wxyz": (1, 2, 3, 0)}
+_OF_JOINTS = ("position", "velocity", "effort")
+_FURTHER = {"velocities": "velocity", "efforts": "effort"}  # sections by joint
+_OF_IMU = {
+    "orientation": "orientation",
+    "gyro": "angular_velocity",
+    "acceleration": "linear_acceleration",
+}
+_OF_TABLE = ("table", "time", "rate")  # of a section with a table of its own
+_OTHERS = ("rows", "samples", "com", "tip_over", "plate")  # of tables of postures
+
+Placed = tuple[str, tuple[Channel, ...]]
+"""Topic ("" of a table, or of constants), and channels of one number or more."""
+
+
+@dataclass(frozen=True)
+class TableRows:
+    """When a table's rows are, and which of them count.
+
+    Attributes:
+        time: Of a row, s; None: they have a constant rate.
+        rate: Rows per second.
+        use: Intervals in s from the first row; all where there are none.
+        leave_out: Intervals in s from the first row.
+    """
+
+    time: Channel | None
+    rate: float
+    use: Sequence[Sequence[float]]
+    leave_out: Sequence[Sequence[float]]
+
+
+class LogMapping:
+    """A mapping file, read for a log of one robot.
+
+    Args:
+        path: Of the YAML file.
+        joints: Joints of the URDF, in its order.
+        feet: Topic of each foot's wrench, by the foot's frame.
+
+    Attributes:
+        tables: When the rows of each table are, after conversions(); "" is the log itself, others
+            are files beside it.
+
+    Raises:
+        ConfigError: It is no YAML file.
+    """
+
+    def __init__(
+        self, path: Path, joints: Sequence[str], feet: Mapping[str, str]
+    ) -> None:
+        data = read_yaml(path)
+        self._section = Section(_nested(data), str(path))
+        self._joints, self._feet = tuple(joints), feet
+        self._columns: Sequence[str] | None = None
+        self._topics: Sequence[str] = ()
+        self._columns_of: Callable[[str], Sequence[str]] = lambda _: ()
+        self.tables: dict[str, TableRows] = {}
+
+    def types(self) -> set[str]:
+        """Types of the standard messages of the file, by its sections alone."""
+        names = {"joints": JOINT_STATE, "feet": WRENCH, "plate": WRENCH}
+        found = {names[key] for key in self._section.entries() if key in names}
+        gyro = self._section.section("imu").raw("gyro")
+        return found | ({IMU} if gyro is not None else set())
+
+    def conversions(
+        self,
+        topics: Sequence[str] = (),
+        columns_of: Callable[[str], Sequence[str]] | None = None,
+    ) -> list[Conversion]:
+        """What becomes joint states, IMU readings and wrenches.
+
+        Args:
+            topics: Of the bag.
+            columns_of: Returns the columns of a table, "" or a file beside it; None: the log is a
+                bag.
+
+        Raises:
+            ConfigError: A key is wrong or unknown, or names what is not there.
+        """
+        section = self._section
+        clocks: dict[str, Channel] = {}
+        self._topics = topics
+        if columns_of is None:
+            clocks = self._clocks(section)
+        else:
+            self._columns_of = columns_of
+            self._open_table(section, "")
+        found: list[Conversion] = []
+        if section.section("joints").entries():
+            found.append(self._joint_states(section.section("joints")))
+        if section.section("imu").entries():
+            found.append(self._imu(section.section("imu")))
+        feet = section.section("feet")
+        found += [self._wrench(frame, feet.section(frame)) for frame in feet.entries()]
+        for name in _OTHERS:
+            if section.raw(name) is not None:
+                problem = "is for tables of postures (identify --use rest)"
+                raise section.error(problem, name)
+        section.finish()
+        if not found:
+            raise section.error("expected joints, imu or feet")
+        return [replace(each, clock=clocks.get(each.source)) for each in found]
+
+    def _table_of(self, section: Section) -> str:
+        """The table that a section names, whose columns are meant from here on."""
+        name = section.text("table", "")
+        if self._columns is None:
+            if name:
+                raise section.error("is for logs that are tables", "table")
+        elif name in self.tables:
+            self._columns = self._columns_of(name)
+        elif Path(name).name != name:
+            raise section.error("expected the name of a file beside the log", "table")
+        else:
+            self._open_table(section, name)
+        return name
+
+    def _open_table(self, section: Section, name: str) -> None:
+        """Reads when a table's rows are, and which of them count."""
+        self._columns = self._columns_of(name)
+        rate, value = section.number("rate", 0.0, 1e-6), section.raw("time")
+        value = self._section.raw("time") if value is None and not rate else value
+        if value is None and not rate:
+            raise section.error("expected the column of time, or rate: HZ", "time")
+        time = None
+        if value is not None:
+            _, (time,) = self._channels(value, section, "time", 1)
+        use, out = (self._section.rows(key, 2) for key in ("use", "leave_out"))
+        self.tables[name] = TableRows(time, rate, use, out)
+
+    def _clocks(self, section: Section) -> dict[str, Channel]:
+        """The senders' clocks by topic."""
+        value = section.raw("time")
+        values = value if isinstance(value, list) else [value] * (value is not None)
+        placed = [self._channels(each, section, "time", 1) for each in values]
+        return {topic: channels[0] for topic, channels in placed}
+
+    def _joint_states(self, section: Section) -> Conversion:
+        """Joints as lists of numbers, or joint by joint."""
+        table = self._table_of(section)
+        section = self._section.section("joints")  # of which no key is read yet
+        fields: dict[str, Placed] = {}
+        if any(section.raw(key) is not None for key in _OF_JOINTS):
+            names = section.names("names")
+            for field in _OF_JOINTS:
+                value = section.raw(field)
+                if value is not None:
+                    fields[field] = self._channels(value, section, field)
+                    names = names or self._stems(value)
+            names = names or self._joints
+        else:
+            names = tuple(n for n in section.entries() if n not in _OF_TABLE)
+            fields["position"] = self._by_joint(section, names)
+            for key, field in _FURTHER.items():
+                further = self._section.section(key)
+                if further.entries():
+                    further = self._section.section(key)
+                    fields[field] = self._by_joint(further, names)
+                    further.finish()
+        for key in _OF_TABLE:
+            section.raw(key)
+        section.finish()
+        if "position" not in fields:
+            raise section.error("expected the joints' positions", "position")
+        if not set(names) & set(self._joints):
+            keys = f"expected {listing(_OF_JOINTS)}, names, or joints of the URDF"
+            there = f"its joints are {listing(self._joints, 6)}"
+            raise section.error(f"{keys}; got {listing(names, 6)}; {there}")
+        target = table, JOINT_STATE, "/joint_states"
+        return self._conversion(section, target, fields, names)
+
+    def _by_joint(self, section: Section, names: Sequence[str]) -> Placed:
+        """Channels of one number for each joint; NaN where one has none."""
+        placed = [
+            self._channels(section.raw(name, np.nan), section, name, 1)
+            for name in names
+        ]
+        return self._joined(placed, section)
+
+    def _imu(self, section: Section) -> Conversion:
+        """Orientation, angular velocity and acceleration."""
+        table = self._table_of(section)
+        order = _ORDERS[section.text("order", "xyzw", tuple(_ORDERS))]
+        fields = {}
+        for key, field in _OF_IMU.items():
+            value = section.raw(key)
+            if value is None:
+                continue
+            topic, channels = self._channels(value, section, key)
+            if key == "orientation":
+                channels = _reordered(channels, order)
+            fields[field] = topic, channels
+        section.finish()
+        return self._conversion(section, (table, IMU, "/imu"), fields)
+
+    def _wrench(self, frame: str, section: Section) -> Conversion:
+        """Force and moment of the ground on a foot."""
+        if frame not in self._feet and self._feet:
+            valid = listing(sorted(self._feet))
+            raise section.error(f"no foot of the configuration; valid: {valid}")
+        table = self._table_of(section)
+        parts = [
+            self._channels(section.raw(key), section, key)
+            for key in ("force", "moment")
+        ]
+        section.finish()
+        target = "/" + self._feet.get(frame, f"{frame}/wrench").lstrip("/")
+        joined = {"wrench": self._joined(parts, section)}
+        return self._conversion(section, (table, WRENCH, target), joined)
+
+    def _conversion(
+        self,
+        section: Section,
+        target: tuple[str, str, str],
+        fields: Mapping[str, Placed],
+        names: Sequence[str] = (),
+    ) -> Conversion:
+        """A conversion of fields that are in one topic, to (table, type, topic)."""
+        source = self._joined(list(fields.values()), section)[0]
+        channels = {field: placed[1] for field, placed in fields.items()}
+        table, type_name, topic = target
+        return Conversion(source or table, topic, type_name, channels, tuple(names))
+
+    def _joined(
+        self, placed: Sequence[Placed], section: Section, key: str = ""
+    ) -> Placed:
+        """Channels after each other, of one topic."""
+        topics = sorted({topic for topic, _ in placed} - {""})
+        if len(topics) > 1:
+            problem = f"{listing(topics)} are different topics; expected one"
+            raise section.error(problem, key)
+        channels = tuple(channel for _, own in placed for channel in own)
+        return (topics[0] if topics else ""), channels
+
+    def _channels(
+        self, value: Any, section: Section, key: str, count: int | None = None
+    ) -> Placed:
+        """Channels of a value of the file."""
+        values = value if isinstance(value, list) else [value]
+        if not values or value is None:
+            raise section.error("expected a channel, or a list of them", key)
+        joined = self._joined(
+            [self._one(each, section, key) for each in values], section, key
+        )
+        if count not in (None, len(joined[1])):
+            problem = f"expected {count} channel, got {len(joined[1])}"
+            raise section.error(problem, key)
+        return joined
+
+    def _one(self, value: Any, section: Section, key: str) -> Placed:
+        """Channels of a text, a number, or a channel with its unit."""
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return "", (Channel("", offset=float(value)),)
+        data = {"field": value} if isinstance(value, str) else value
+        own = Section(data, section.source, f"{section.path}.{key}".strip("."))
+        text = own.text("field", "") or own.text("column", "")
+        unit = UNITS[own.text("unit", "1", tuple(UNITS))]
+        factors = own.raw("scale", 1.0)
+        if isinstance(factors, list):
+            factors = own.vector("scale", (1.0,) * len(factors))
+        else:
+            factors = (own.number("scale", 1.0),)
+        offset = own.number("offset", 0.0)
+        own.finish()
+        scale = tuple(unit * factor for factor in factors)
+        if self._columns is not None:
+            return "", self._of_columns(text, scale, offset, own)
+        topic, _, path = text.strip().partition(" ")
+        if topic not in self._topics:
+            meant = closest(topic, self._topics)
+            problem = f"expected TOPIC FIELD, and no topic is {quote(topic)}"
+            guess = f"; did you mean {meant}?" if meant else ""
+            raise own.error(f"{problem}{guess}. There are: {listing(self._topics, 20)}")
+        if not path.strip():
+            raise own.error(
+                f"{topic}: expected the field after the topic, as in /imu x.y"
+            )
+        return topic, (Channel(path.strip(), scale, offset),)
+
+    def _of_columns(
+        self, text: str, scale: tuple[float, ...], offset: float, section: Section
+    ) -> tuple[Channel, ...]:
+        """One channel for each column that a text names."""
+        columns = self._columns or ()
+        found = [text] if text in columns else _matching(text, columns)
+        if not found:
+            meant = closest(text, sorted(columns))
+            guess = f"did you mean {quote(meant)}? " if meant else ""
+            there = listing(sorted(columns), 20)
+            raise section.error(
+                f"{quote(text)} is no column of numbers; {guess}There are: {there}"
+            )
+        if len(scale) not in (1, len(found)):
+            problem = (
+                f"{len(scale)} factors for {len(found)} columns {listing(found, 4)}"
+            )
+            raise section.error(problem, "scale")
+        factors = scale * (len(found) if len(scale) == 1 else 1)
+        pairs = zip(found, factors, strict=True)
+        return tuple(Channel(name, (factor,), offset) for name, factor in pairs)
+
+    def _stems(self, value: Any) -> tuple[str, ...]:
+        """Joints that a pattern of columns names, as q_* does; none where they are others."""
+        text = (
+            value.get("field") or value.get("column")
+            if isinstance(value, dict)
+            else value
+        )
+        columns = self._columns or ()
+        if not isinstance(text, str) or "*" not in text or text in columns:
+            return ()
+        begin, _, end = text.partition("*")
+        stems = [
+            name[len(begin) : len(name) - len(end)] for name in _matching(text, columns)
+        ]
+        names = [stem if stem in self._joints else f"{stem}_joint" for stem in stems]
+        return tuple(names) if set(names) <= set(self._joints) else ()
+
+
+def _matching(pattern: str, columns: Sequence[str]) -> list[str]:
+    """Columns of a pattern: with * in the order of their numbers, or of a range; else none."""
+    if numbers := _RANGE.fullmatch(pattern):
+        first, last = map(int, numbers.groups())
+        found = [f"column {i}" for i in range(first, min(last, len(columns)) + 1)]
+        return found if set(found) <= set(columns) else []
+    if "*" not in pattern:
+        with suppress(ValueError):
+            found = expand_path(pattern)
+            return found if set(found) <= set(columns) else []
+        return []
+
+    def key(name: str) -> list[Any]:
+        parts = re.split(r"(\d+)", name)
+        return [int(part) if part.isdecimal() else part for part in parts]
+
+    # [ is a part of columns' names here
+    plain = pattern.replace("[", "[[]")
+    return sorted((name for name in columns if fnmatchcase(name, plain)), key=key)
+
+
+def _reordered(
+    channels: tuple[Channel, ...], order: Sequence[int]
+) -> tuple[Channel, ...]:
+    """Channels of four numbers in another order, also where one channel has all of them."""
+    if len(channels) == 1 and order != _ORDERS["xyzw"]:
+        (whole,) = channels
+        return tuple(
+            Channel(f"{whole.path}[{i}]", whole.scale, whole.offset) for i in order
+        )
+    return (
+        tuple(channels[i] for i in order) if len(channels) == len(order) else channels
+    )
+
+
+def _nested(data: Any) -> Any:
+    """Keys with dots (imu.gyro) as sections."""
+    if not isinstance(data, dict):
+        return data
+    found: dict[Any, Any] = {}
+    for key, value in data.items():
+        first, _, rest = key.partition(".") if isinstance(key, str) else (key, "", "")
+        if not rest:
+            found[key] = value
+            continue
+        inside = found.setdefault(first, {})
+        if not isinstance(inside, dict):
+            raise ConfigError(f"{first} is both a value and a section", str(key))
+        inside[rest] = value
+    return found

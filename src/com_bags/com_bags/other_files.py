@@ -1,0 +1,277 @@
+"""Logs that are no ROS 2 bags, as files of a bag: ROS 1 bags, and tables by a mapping."""
+
+import heapq
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from rosbags.interfaces import Connection, ConnectionExtRosbag2, MessageDefinition
+from rosbags.interfaces import MessageDefinitionFormat as Format
+from rosbags.rosbag1 import Reader
+from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+
+from com_bags.conversions import Conversion, StandardWriter
+from com_bags.exceptions import BagError, StorageError, TableError
+from com_bags.mapping import LogMapping, TableRows
+from com_bags.storage import MAX_RECORD, Message
+from com_bags.tables import Table, read_table
+from com_model.arrays import Array, Indices
+
+ROS1_MAGIC = b"#ROSBAG V2.0"
+_HEADER = "std_msgs/msg/Header"
+_NS = 1_000_000_000
+_ROWS = 500  # that are converted together
+_EPOCH = 1e8  # s; larger times are since 1970
+_NEXT_RUN = 10.0  # s, between runs that a table has after each other
+
+
+def standard_definition(type_name: str) -> MessageDefinition:
+    """The definition of a standard type, as bags contain it.
+
+    Args:
+        type_name: Of the type.
+    """
+    store = get_typestore(Stores.LATEST)
+    text, _ = store.generate_msgdef(type_name, ros_version=2)
+    return MessageDefinition(Format.MSG, text)
+
+
+class Ros1File:
+    """A bag of ROS 1, whose messages are given as those of ROS 2.
+
+    Args:
+        path: Of the file.
+
+    Attributes:
+        connections: With their numbers of messages.
+        damage: Empty: a damaged file is refused.
+
+    Raises:
+        BagError: It is damaged, or was not closed.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path, self.damage = path, ""
+        self._store = get_typestore(Stores.EMPTY)
+        self.connections: list[Connection] = []
+        latest = get_typestore(Stores.LATEST).fielddefs
+        # the stamp of ROS 1 has the same fields, and its header one more, which rosbags leaves out
+        types = {
+            name: latest[name]
+            for name in (
+                "builtin_interfaces/msg/Time",
+                "builtin_interfaces/msg/Duration",
+            )
+        }
+        try:
+            with Reader(path) as reader:
+                own = list(reader.connections)
+            for each in own:
+                types |= get_types_from_msg(each.msgdef.data, each.msgtype)
+            types |= {name: latest[name] for name in types if name == _HEADER}
+            self._store.register(types)
+            for each in own:
+                text, _ = self._store.generate_msgdef(each.msgtype, ros_version=2)
+                made = each._replace(
+                    msgdef=MessageDefinition(Format.MSG, text),
+                    ext=ConnectionExtRosbag2("cdr", []),
+                )
+                self.connections.append(made)
+        except Exception as error:  # rosbags raises many types
+            problem = f"this ROS 1 bag cannot be read: {str(error)[:160]}"
+            raise BagError(
+                f"{problem}. Try `rosbag reindex` first", str(path)
+            ) from error
+
+    def messages(
+        self, topics: Collection[str] | None, types: Collection[str] = ()
+    ) -> Iterator[Message]:
+        """Yields messages in the order of time.
+
+        Args:
+            topics: Names of the topics; None: all.
+            types: Their types; all where it is empty.
+
+        Raises:
+            StorageError: The file is damaged from here on.
+        """
+        own = {each.id: each for each in self.connections}
+        try:
+            with Reader(self._path) as reader:
+                wanted = [
+                    each
+                    for each in reader.connections
+                    if (topics is None or each.topic in topics)
+                    and (not types or each.msgtype in types)
+                ]
+                for each, time, raw in reader.messages(wanted) if wanted else ():
+                    if len(raw) > MAX_RECORD:
+                        raise StorageError(f"a message has {len(raw)} bytes")
+                    payload = b""  # counted as one that cannot be decoded
+                    with suppress(Exception):  # rosbags raises many types
+                        payload = bytes(self._store.ros1_to_cdr(raw, each.msgtype))
+                    yield own[each.id], time, payload
+        except StorageError:
+            raise
+        except Exception as error:  # rosbags raises many types
+            raise StorageError(str(error)[:160]) from error
+
+
+@dataclass(frozen=True, eq=False)
+class _Timed:
+    """A table with the times of its rows.
+
+    Attributes:
+        table: Its columns.
+        times: (N,) ns, of all rows.
+        kept: (M,) rows that count, in the order of time.
+    """
+
+    table: Table
+    times: Indices
+    kept: Indices
+
+
+class TableFile:
+    """A table whose rows become standard messages, with those beside it that the mapping names.
+
+    Args:
+        path: Of the table.
+        mapping: What its columns are.
+
+    Attributes:
+        connections: Of the messages that are made.
+        damage: Empty.
+        notes: What is unusual about its times, sentences.
+
+    Raises:
+        ConfigError: The mapping does not fit the table.
+        TableError: It cannot be read, or no row is left.
+    """
+
+    def __init__(self, path: Path, mapping: LogMapping) -> None:
+        self.damage, self.notes = "", list[str]()
+        tables: dict[str, Table] = {}
+
+        def columns_of(name: str) -> list[str]:
+            if name not in tables:
+                tables[name] = read_table(path.parent / name if name else path)
+                self.notes.extend(tables[name].notes)
+            return list(tables[name].columns)
+
+        self._conversions = mapping.conversions(columns_of=columns_of)
+        self._tables: dict[str, _Timed] = {}
+        origin = None
+        for name, rows in mapping.tables.items():
+            seconds, kept = self._read_times(tables[name], rows)
+            if origin is None:
+                first = float(seconds[kept[0]])
+                origin = 0.0 if first > _EPOCH else 1.0 - first
+            times = np.where(np.isfinite(seconds), seconds + origin, 0.0)
+            whole = np.rint(times * _NS).astype(np.int64)
+            self._tables[name] = _Timed(tables[name], whole, kept)
+        self._rows = [self._used(each) for each in self._conversions]
+        self.connections = [
+            Connection(
+                number,
+                each.target,
+                each.type_name,
+                standard_definition(each.type_name),
+                "",
+                len(rows),
+                ConnectionExtRosbag2("cdr", []),
+                self,
+            )
+            for number, (each, rows) in enumerate(
+                zip(self._conversions, self._rows, strict=True)
+            )
+        ]
+
+    def messages(
+        self, topics: Collection[str] | None, types: Collection[str] = ()
+    ) -> Iterator[Message]:
+        """Yields messages in the order of time.
+
+        Args:
+            topics: Names of the topics; None: all.
+            types: Their types; all where it is empty.
+        """
+        streams = [
+            self._stream(connection, conversion, rows)
+            for connection, conversion, rows in zip(
+                self.connections, self._conversions, self._rows, strict=True
+            )
+            if (topics is None or connection.topic in topics)
+            and (not types or connection.msgtype in types)
+        ]
+        yield from heapq.merge(*streams, key=lambda message: message[1])
+
+    def _stream(
+        self, connection: Connection, conversion: Conversion, rows: Indices
+    ) -> Iterator[Message]:
+        """Messages of one conversion."""
+        writer, times = (
+            StandardWriter(conversion),
+            self._tables[conversion.source].times,
+        )
+        for start in range(0, len(rows), _ROWS):
+            own = rows[start : start + _ROWS]
+            payloads = writer.write(times[own], self._values(conversion, own))
+            for time, payload in zip(times[own].tolist(), payloads, strict=True):
+                yield connection, time, payload
+
+    def _values(self, conversion: Conversion, rows: Indices) -> dict[str, Array]:
+        """Numbers of the fields in some rows."""
+        columns = self._tables[conversion.source].table.columns
+        numbers = {
+            key: columns[channel.path][rows, None]
+            for key, channel in conversion.channels.items()
+        }
+        return conversion.values(numbers, len(rows))
+
+    def _used(self, conversion: Conversion) -> Indices:
+        """Rows with any number of the first field; tables of several topics have gaps."""
+        kept = self._tables[conversion.source].kept
+        first = next(iter(conversion.fields))
+        values = self._values(conversion, kept)[first]
+        varying = [bool(channel.path) for channel in conversion.fields[first]]
+        known = np.isfinite(values[:, varying] if any(varying) else values)
+        return kept[known.any(axis=1)]
+
+    def _read_times(self, table: Table, rows: TableRows) -> tuple[Array, Indices]:
+        """Times (N,) s of all rows, and which of them count, in the order of time."""
+        count, source = table.rows, table.source
+        seconds = np.arange(count) / (rows.rate or 1.0)
+        if rows.time is not None:
+            column = table.columns.get(rows.time.path, np.zeros(count))
+            seconds = rows.time.values(column[:, None])[:, 0]
+        known = np.flatnonzero(np.isfinite(seconds))
+        steps = np.diff(seconds[known])
+        usual = float(np.median(steps[steps != 0.0])) if np.any(steps) else 0.0
+        if not 1e-5 <= usual <= 1.0:
+            problem = f"the time between rows is {usual:.3g} s: correct its unit, or the column"
+            raise TableError(f"mapping: time: {problem}", source)
+        for row in known[1:][steps < 0.0].tolist():
+            before = float(np.nanmax(seconds[:row]))
+            seconds[row:] += before - seconds[row] + _NEXT_RUN
+            where = table.first_row + row
+            self.notes.append(
+                f"{source}: time goes back at row {where}: read as a later run"
+            )
+        again = np.zeros(count, dtype=np.bool_)
+        again[known[1:]] = np.diff(seconds[known]) == 0.0
+        if again.any():
+            self.notes.append(
+                f"{source}: {again.sum()} rows have the time of the row before: left out"
+            )
+        since = seconds - seconds[known[0]]
+        keep = np.isfinite(seconds) & ~again
+        if len(rows.use):
+            keep &= np.any([(a <= since) & (since <= b) for a, b in rows.use], axis=0)
+        for a, b in rows.leave_out:
+            keep &= (since < a) | (since > b)
+        if not keep.any():
+            raise TableError("no row is left by use and leave_out", source)
+        return seconds, np.flatnonzero(keep)
