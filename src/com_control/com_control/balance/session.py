@@ -13,7 +13,7 @@ from com_control.balance.balancer import (
     BalanceStep,
     StandingLimits,
 )
-from com_control.balance.soles import Soles, balance_frame, check_plane, mean_normal
+from com_control.balance.soles import Soles, balance_frame, mean_normal
 from com_control.command_guard import CommandGuard, GuardOptions
 from com_control.exceptions import BalanceError
 from com_model import Foot, RobotConfig, RobotModel
@@ -133,7 +133,7 @@ class BalanceSession:
         self._upright = mean_normal(self._all.poses(posture))
         self._servo = config.servo
         self._balancer: Balancer | None = None
-        self._time: float | None = None
+        self._time = -np.inf  # s, of the last reading
         self._wanted = self._paused = False
         # feet that stand, since when
         self._stance: tuple[tuple[str, ...], float] | None = None
@@ -141,11 +141,8 @@ class BalanceSession:
         self.state, self.reason = BalancePhase.UNKNOWN, "no readings yet"
         self.desired: Array | None = None
         # A first step without effect: kernels compiled later would delay a robot.
-        balancer = Balancer(
-            model, self._all.feet, self._upright, self.options, self._servo
-        )
         with suppress(BalanceError):
-            balancer.start(posture, self._upright)
+            balancer = self._started(BalanceReading(0.0, posture, self._upright))
             balancer.step(0.01, posture, self._upright, balancer.reference.position)
 
     def set_options(self, options: BalanceOptions, limits: StandingLimits) -> None:
@@ -225,13 +222,7 @@ class BalanceSession:
         if problem:
             return problem
         try:
-            poses = self._all.poses(reading.position)
-            up = self._up(reading)
-            balance_frame(poses, self._all.points(poses), up)
-            standing = Soles(self.model, self._standing(reading))
-            check_plane(
-                standing.poses(reading.position), tuple(f.frame for f in standing.feet)
-            )
+            self._started(reading)
         except BalanceError as error:
             return str(error)
         return self._fall(reading)
@@ -264,7 +255,7 @@ class BalanceSession:
             jump: s, by which the clock has jumped; 0: it has started.
         """
         self.guard.change_clock(jump)
-        self._time, self._stance = None, None
+        self._time, self._stance = -np.inf, None
 
     def step(self, reading: BalanceReading) -> BalanceCommand | None:
         """Processes a reading.
@@ -296,14 +287,12 @@ class BalanceSession:
     # --- conditions ----------------------------------------------------------------------------
     def _pass_time(self, time: float) -> tuple[float, str]:
         last, self._time = self._time, time
-        if last is None:
-            return 0.0, ""
         if time <= last:
             return 0.0, (
                 f"the time of joint_states went back by {last - time:.3f} s: two drivers of one "
                 "joint, or a recording that was started again"
             )
-        return min(time - last, LONGEST_STEP), ""
+        return min(time - last, LONGEST_STEP) if np.isfinite(last) else 0.0, ""
 
     def _unusable(self, reading: BalanceReading) -> str:
         if reading.missing:
@@ -344,10 +333,8 @@ class BalanceSession:
 
     # --- actions -------------------------------------------------------------------------------
     def _begin(self, reading: BalanceReading) -> BalanceCommand | None:
-        feet = self._standing(reading)
-        balancer = Balancer(self.model, feet, self._upright, self.options, self._servo)
         try:
-            balancer.start(reading.position, self._up(reading), reading.commanded)
+            balancer = self._started(reading)
         except BalanceError as error:
             self.state, self.reason = (
                 BalancePhase.WAITING,
@@ -356,6 +343,13 @@ class BalanceSession:
             return None
         self._balancer, self._paused = balancer, False
         return self._balance(balancer, reading, 0.0)
+
+    def _started(self, reading: BalanceReading) -> Balancer:
+        """A balancer of the feet that stand, at the present posture; raises BalanceError."""
+        feet = self._standing(reading)
+        balancer = Balancer(self.model, feet, self._upright, self.options, self._servo)
+        balancer.start(reading.position, self._up(reading), reading.commanded)
+        return balancer
 
     def _stand(self, reading: BalanceReading, problem: str, fall: str) -> bool:
         """Whether balancing may begin; sets state, and the reason if not."""
@@ -422,7 +416,6 @@ class BalanceSession:
         self, position: Array, velocity: Array, step: BalanceStep | None = None
     ) -> BalanceCommand:
         """The command, limited by the guard."""
-        assert self._time is not None  # noqa: S101 - there was a reading
         due = np.array([self._time + self._horizon])
         positions, velocities = self.guard.limit(due, position[None], velocity[None])
         return BalanceCommand(positions[0], velocities[0], step)
