@@ -156,7 +156,7 @@ def test_it_leads_smoothly_and_plays_and_pauses_and_goes_on(bench):
         "bend.csv",
     )
     said = robot.call("resume")
-    assert said.message == f"goes on with row {row} of 101"
+    assert said.message == f"continues with row {row} of 101"
     robot.run(MotionState.FINISHED)
     assert (robot.last.row, robot.last.reason) == (101, "")
     assert robot.q[KNEE] == pytest.approx(0.1, abs=1e-4)

@@ -119,7 +119,7 @@ class Lab:
         rows = np.where(
             np.isnan(motion.positions), nominal[self._columns], motion.positions
         )
-        self._path = replace(motion, positions=rows).path()
+        self._path = replace(motion, positions=rows).path
         self._first, self._still = nominal, np.zeros(model.n_joints)
         self._first[self._columns] = rows[0]
 

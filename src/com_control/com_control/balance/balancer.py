@@ -75,7 +75,7 @@ class BalanceOptions:
         0.25, "damping ratio of that, where resonance is given", (0.01, 1.0)
     )
     trunk_gain: float = live_parameter(
-        4.0, "1/s, likewise of the trunk's orientation", (0.0, 100.0)
+        4.0, "1/s, by which an error of the trunk's orientation decays", (0.0, 100.0)
     )
     posture_gain: float = 1.0
     feet_gain: float = 4.0
@@ -89,7 +89,9 @@ class BalanceOptions:
     com_speed: float = live_parameter(
         0.1, "m/s, largest of the reference", (0.001, 10.0)
     )
-    com_acceleration: float = live_parameter(0.5, "m/s^2, likewise", (0.001, 100.0))
+    com_acceleration: float = live_parameter(
+        0.5, "m/s^2, largest of the reference", (0.001, 100.0)
+    )
     speed_fraction: float = live_parameter(
         0.5, "largest fraction of the joints' velocity limits", (0.01, 1.0)
     )

@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -162,6 +163,7 @@ class Motion:
         """
         return max(int(np.searchsorted(self.times, t + 1e-9, side="right")), 1)
 
+    @cached_property
     def path(self) -> JointPath:
         """The motion as a smooth curve in time that keeps every limit that its rows keep.
 
@@ -176,10 +178,7 @@ class Motion:
         accelerations are (v_i - v_{i-1}) / w_i: exactly what motion.limits checks. The curve
         passes row i at a distance of |v_i - v_{i-1}| w_i / 8. It begins at rest w_0 / 2 before
         the first row and ends at rest as long after the last one. Cubics through the ends of
-        lines and parabolas are those lines and parabolas.
-
-        Returns:
-            The curve; NaN for joints that are not driven.
+        lines and parabolas are those lines and parabolas. NaN for joints that are not driven.
 
         Raises:
             MotionError: the motion has no rows.
@@ -194,11 +193,12 @@ class Motion:
         still = 0.0 * x[:1]
         speed = np.vstack((still, np.diff(x, axis=0) / steps[1:-1, None], still))
         time = np.column_stack((times - half, times + half)).ravel()
-        way = half[:, None] * speed[:-1], half[:, None] * speed[1:]
-        q = np.hstack((x - way[0], x + way[1])).reshape(len(time), -1)
-        qd = np.hstack((speed[:-1], speed[1:])).reshape(len(time), -1)
-        kept = np.append(np.diff(time) > 1e-9, True)  # where parabolas meet: once
-        return JointPath(time[kept], q[kept], qd[kept])
+        ends = np.flatnonzero(
+            np.append(np.diff(time) > 1e-9, True)
+        )  # meeting ones: once
+        row, side = np.divmod(ends, 2)  # 0: half before the row, 1: after it
+        slope, away = speed[row + side], (2 * side - 1) * half[row]
+        return JointPath(time[ends], x[row] + away[:, None] * slope, slope)
 
     def rates(self) -> tuple[Array, Array]:
         """Velocities between the rows and accelerations at them.

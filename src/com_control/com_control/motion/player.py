@@ -138,7 +138,7 @@ class Player:
             raise MotionError(
                 "the motion's joints are not those of the layout, in its order"
             )
-        path = motion.path()
+        path = motion.path
         self._change_file(name, MotionPhase.READY, "")
         self._motion, self._file = motion, path
 

@@ -131,7 +131,7 @@ def _posture(robot: WalkingRobot, request: SolveComIk.Request) -> np.ndarray:
     for name, position in zip(names, positions, strict=True):
         if name in legs:
             raise ConversionError(
-                f"{name} is a joint of a leg, which is to be found: give only others, not "
+                f"{name} is a joint of a leg, which the solver determines: give only others, not "
                 f"{listing(legs)}"
             )
         if not np.isfinite(position):

@@ -120,7 +120,9 @@ class VelocityFollower:
                 return
             if not isinstance(changed, ComControlError):
                 raise changed
-            self._log.warning(f"cmd_vel: the walk ends, it cannot go on: {changed}")
+            self._log.warning(
+                f"cmd_vel: the walk ends, as it cannot continue: {changed}"
+            )
             self._walk = None
 
         self._jobs.do(lambda: planner.plan_further(walk, at, velocity), planned)

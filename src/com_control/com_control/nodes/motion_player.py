@@ -181,7 +181,9 @@ class MotionPlayerNode(RobotNode[Parameters]):
 
         def work() -> LoadedMotion:
             path = find_motion_file(p.motion_directory or ".", name)
-            return load_motion(path, self._layout, p.unit, clamp, p.most_rows)
+            found = load_motion(path, self._layout, p.unit, clamp, p.most_rows)
+            _ = found.motion.path  # computed here: a long file takes seconds
+            return found
 
         self._jobs.do(work, lambda result: self._loaded(name, result, reply))
 
@@ -241,7 +243,7 @@ class MotionPlayerNode(RobotNode[Parameters]):
         if waiting := self._waits_for_joints():
             raise MotionError(waiting)
         self._player.resume()
-        return f"goes on with row {self._player.row} of {self._player.rows}"
+        return f"continues with row {self._player.row} of {self._player.rows}"
 
     def _stop(self) -> str:
         if self._player.state not in UNDER_WAY:

@@ -237,7 +237,7 @@ class ClosedFormSolver(Solver):
 class ComIk:
     """Solver for a robot on two legs.
 
-    Calls use the memory of their object: use one object per thread.
+    Calls change the state of their object: use one object per thread.
 
     Args:
         biped: the robot.

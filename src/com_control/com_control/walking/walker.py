@@ -32,7 +32,7 @@ NEAR_SPEED = 0.05
 class Walker:
     """Plans walks of one robot.
 
-    Calls use the memory of their object: use one object per thread.
+    Calls change the state of their object: use one object per thread.
 
     Args:
         biped: the robot.

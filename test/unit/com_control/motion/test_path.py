@@ -22,7 +22,7 @@ def test_it_keeps_what_its_rows_keep(equal):
     steps = np.full(30, 0.01) if equal else rng.uniform(0.004, 0.05, 30)
     times = np.concatenate(([0.0], np.cumsum(steps)))
     x = np.cumsum(rng.normal(0.0, 0.01, (31, 2)), axis=0)
-    path = Motion(("a", "b"), times, x).path()
+    path = Motion(("a", "b"), times, x).path
     t, q, v = sampled(path)
     np.testing.assert_allclose(np.gradient(q, t, axis=0)[5:-5], v[5:-5], atol=0.02)
     speed = np.diff(x, axis=0) / steps[:, None]
@@ -39,7 +39,7 @@ def test_it_keeps_what_its_rows_keep(equal):
 def test_it_is_near_its_rows_and_rests_at_both_ends():
     times, wave = 0.002 * np.arange(500), np.sin(np.arange(500) / 50.0)
     motion = Motion(("a",), times, wave[:, None])
-    path = motion.path()
+    path = motion.path
     on = np.array([path.sample(t)[0][0] for t in times[1:-1]])
     corner = np.abs(np.diff(wave, 2)) / 8.0
     np.testing.assert_allclose(np.abs(on - wave[1:-1]), corner, atol=1e-12)
@@ -56,13 +56,13 @@ def test_it_is_near_its_rows_and_rests_at_both_ends():
 
 
 def test_one_row_and_none():
-    path = Motion(("a", "b"), np.zeros(1), np.array([[0.3, np.nan]])).path()
+    path = Motion(("a", "b"), np.zeros(1), np.array([[0.3, np.nan]])).path
     q, v = path.sample(0.0)
     np.testing.assert_array_equal(q, [0.3, np.nan])
     assert v[0] == 0.0
     assert path.time.tolist() == [0.0]
     with pytest.raises(MotionError, match="without rows cannot be played"):
-        Motion(("a",), np.zeros(0), np.zeros((0, 1))).path()
+        _ = Motion(("a",), np.zeros(0), np.zeros((0, 1))).path
 
 
 def test_the_pace_changes_smoothly_and_its_place_is_the_integral():
