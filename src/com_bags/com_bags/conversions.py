@@ -14,7 +14,7 @@ import numpy as np
 from rosbags.interfaces import Connection
 from rosbags.typesys import Stores, get_typestore
 
-from com_bags.decoding import FIELDS, IMU, JOINT_STATE, WRENCH
+from com_bags.decoding import FIELDS, IMU, JOINT_STATE, STAMP, WRENCH, stamps_ns
 from com_bags.exceptions import TopicError
 from com_bags.message_layout import MessageWriter, NumberReader, Types
 from com_bags.storage import Message
@@ -31,7 +31,6 @@ _BUFFER = 500  # messages that are converted together
 _PARTS = {
     "wrench": ("wrench.force", "wrench.torque")
 }  # of fields that are two structures
-_STAMP = {"sec": "header.stamp.sec", "nanosec": "header.stamp.nanosec"}
 
 
 @dataclass(frozen=True)
@@ -150,10 +149,7 @@ class StandardWriter:
         store, name = get_typestore(Stores.LATEST), conversion.type_name
         self._fields = tuple(conversion.fields)
         message = _template(store.types, conversion)
-        paths = dict(_STAMP)
-        for field in self._fields:
-            for i, path in enumerate(_PARTS.get(field, (field,))):
-                paths[f"{field} {i}"] = path
+        paths = dict(STAMP) | {field: field for field in self._fields}
         template = bytes(store.serialize_cdr(message, name))
         self._writer = MessageWriter(store.fielddefs, name, template, paths)
 
@@ -171,9 +167,7 @@ class StandardWriter:
             "sec": (stamps // int(_NS))[:, None],
             "nanosec": (stamps % int(_NS))[:, None],
         }
-        for field in self._fields:
-            parts = np.hsplit(values[field], len(_PARTS.get(field, (field,))))
-            numbers |= {f"{field} {i}": part for i, part in enumerate(parts)}
+        numbers |= {field: values[field] for field in self._fields}
         return self._writer.write(numbers)
 
 
@@ -240,7 +234,7 @@ class Converter:
         if conversion.clock is not None:
             paths["clock"] = conversion.clock.path
         elif "header" in fields:
-            paths |= _STAMP
+            paths |= STAMP
         if conversion.must_be_zero is not None:
             paths["must be zero"] = conversion.must_be_zero[0]
         self._reader = NumberReader(types, connection.msgtype, paths)
@@ -270,14 +264,14 @@ class Converter:
         found, problems = self._reader.read(payloads)
         self.problems.update(problems)
         clock = np.zeros(len(payloads), dtype=np.int64)
-        for rows, numbers in found:
-            clock[rows] = self._clock(numbers)
+        for rows, numbers, _ in found:
+            clock[rows] = self._clock(numbers, len(rows))
         if self._conversion.clock is not None:
             clock = self._on_recorder_s_clock(clock, received)
         if self._live:
             clock = np.where(clock == 0, received, clock)
         made: dict[int, bytes] = {}
-        for rows, numbers in found:
+        for rows, numbers, _ in found:
             meaning = self._conversion.must_be_zero
             if meaning is not None and numbers["must be zero"].any():
                 role = ROLES[self._conversion.type_name]
@@ -288,15 +282,12 @@ class Converter:
         self.count += len(made)
         return made
 
-    def _clock(self, numbers: Mapping[str, Array]) -> Indices:
-        """Time of the sender's clock (N,) ns."""
+    def _clock(self, numbers: Mapping[str, Array], count: int) -> Indices:
+        """Time of the sender's clock (N,) ns; 0 where it has none."""
         clock = self._conversion.clock
         if clock is not None:
             return np.rint(_NS * clock.values(numbers["clock"])[:, 0]).astype(np.int64)
-        if "sec" not in numbers:
-            return np.zeros(len(next(iter(numbers.values()))), dtype=np.int64)
-        parts = (numbers[part][:, 0].astype(np.int64) for part in ("sec", "nanosec"))
-        return int(_NS) * next(parts) + next(parts)
+        return stamps_ns(numbers) if "sec" in numbers else np.zeros(count, np.int64)
 
     def _on_recorder_s_clock(self, clock: Indices, received: Sequence[int]) -> Indices:
         """Times (N,) ns on the recorder's clock, with the spacing of the sender's (N,) ns.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from com_bags.bag import Bag, Block
-from com_bags.decoding import Batch, Decoder, foreign_store
+from com_bags.decoding import Batch, Decoder, foreign_types
 from com_bags.exceptions import TopicError
 from com_model import RobotModel
 from com_model.arrays import Array, Flags, Indices
@@ -173,7 +173,7 @@ class TopicReader:
         self.count = self.unstamped = 0
         self.delay_ns: int | None = None
         self._received = received
-        self._decoder = Decoder(type_name, foreign_store(own[0]) if own else None)
+        self._decoder = Decoder(type_name, foreign_types(own[0]) if own else None)
 
     @property
     def key(self) -> tuple[str, str]:

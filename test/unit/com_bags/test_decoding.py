@@ -73,9 +73,10 @@ def test_what_is_in_the_gaps_between_fields_does_not_matter(messages):
     gap = payload.index(b"d\0") + 2  # the next length starts at a multiple of four
     other = bytearray(payload)
     other[gap] = 0xAA
-    one, two = Decoder(JOINT_STATE).decode([bytes(payload), bytes(other)])
-    assert (one.names, two.names) == (("abc", "d"), ("abc", "d"))
-    np.testing.assert_array_equal(one.numbers["position"], two.numbers["position"])
+    (batch,) = Decoder(JOINT_STATE).decode([bytes(payload), bytes(other)])
+    assert batch.names == ("abc", "d")
+    one, two = batch.numbers["position"]
+    np.testing.assert_array_equal(one, two)
 
 
 def test_every_message_of_another_shape_is_still_read(messages):
@@ -113,14 +114,14 @@ def test_many_messages_of_one_shape_are_as_rosbags_reads_them(messages, little, 
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [
-        (lambda b: b[:10], "requires a buffer of at least"),
-        (lambda b: b"\0\7" + b[2:], "Invalid or unsupported CDR encapsulation"),
+        (lambda b: b[:10], "ends after 10 bytes"),
+        (lambda b: b"\0\7" + b[2:], "does not begin as CDR does"),
         (
             lambda b: b[:12] + b"\xff\xff\xff\x7f" + b[16:],
-            "Invalid string length 2147483647",
+            "ends after",
         ),
-        (lambda b: b"", "Invalid or unsupported CDR encapsulation"),
-        (lambda b: b + b"\0" * 8, "CDR message size mismatch"),
+        (lambda b: b"", "does not begin as CDR does"),
+        (lambda b: b + b"\0" * 8, "bytes, expected"),
     ],
 )
 def test_broken_messages_are_counted_and_the_others_read(messages, spoil, reason):
@@ -152,7 +153,7 @@ def test_a_definition_of_the_bag_s_own_goes_the_general_way(messages):
         header, "new", ["a"], *[np.array([v]) for v in (1.0, 2.0, 3.0)]
     )
     payload = bytes(store.serialize_cdr(message, JOINT_STATE))
-    reader = Decoder(JOINT_STATE, store)
+    reader = Decoder(JOINT_STATE, store.fielddefs)
     (batch,) = reader.decode([payload])
     assert (batch.names, batch.frame, batch.stamps.tolist()) == (("a",), "f", [9])
     assert batch.numbers["effort"].tolist() == [[3.0]]
@@ -173,6 +174,6 @@ def test_a_vector_of_two_numbers_is_an_error_of_the_message(messages):
     message = make[IMU](
         messages.header(1, "imu"), turn, covariance, flat, covariance, flat, covariance
     )
-    reader = Decoder(IMU, store)
+    reader = Decoder(IMU, store.fielddefs)
     assert reader.decode([bytes(store.serialize_cdr(message, IMU))]) == []
-    assert list(reader.errors) == ["ValueError: a field has 2 numbers, expected 3"]
+    assert list(reader.errors) == ["angular_velocity has 2 numbers, expected 3"]

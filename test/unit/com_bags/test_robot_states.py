@@ -256,8 +256,8 @@ def test_fields_of_any_message(store, little):
         payloads
     )
     assert not problems
-    assert sorted(np.concatenate([rows for rows, _ in found])) == list(range(20))
-    for rows, numbers in found:
+    assert sorted(np.concatenate([rows for rows, _, _ in found])) == list(range(20))
+    for rows, numbers, _ in found:
         k = rows.astype(float)[:, None]
         np.testing.assert_array_equal(numbers["x"], k)
         np.testing.assert_array_equal(numbers["q"], k + np.array([0.0, 0.5, 1.0]))
@@ -303,7 +303,7 @@ def test_every_message_that_ends_early_has_its_reason(store):
     payload = bytes(store.serialize_cdr(own(store, "a", 3, 4, 1.0), "own/msg/State"))
     reader = NumberReader(store.fielddefs, "own/msg/State", {"x": "x"})
     found, problems = reader.read([payload[:60]] * 100 + [payload])
-    assert [rows.tolist() for rows, _ in found] == [[100]]
+    assert [rows.tolist() for rows, _, _ in found] == [[100]]
     assert len(problems) == 100
     assert all("ends after 60 bytes" in problem for problem in problems)
 

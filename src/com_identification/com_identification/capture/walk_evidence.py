@@ -9,9 +9,12 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
+from rosbags.interfaces import Connection
+from rosbags.typesys import Stores, get_typestore
+from rosbags.typesys.store import Typestore
 
 from com_bags import Bag, BagError
-from com_bags.decoding import foreign_store
+from com_bags.decoding import foreign_types
 from com_identification.regression.postures import ComConstraint, Posture, make_posture
 from com_identification.settings import SensorPriors
 from com_model import Foot, RobotModel, Sesc
@@ -95,9 +98,7 @@ def newest_message(bags: Sequence[str]) -> Any:
     newest: dict[str, Any] = {}
     for path in bags:
         with Bag(path) as bag:
-            own = {
-                c.topic: foreign_store(c) for c in bag.connections if c.msgtype in KINDS
-            }
+            own = {c.topic: _store(c) for c in bag.connections if c.msgtype in KINDS}
             for connection, _, payload in bag.messages(list(own)) if own else ():
                 kind, store = connection.msgtype, own[connection.topic]
                 with suppress(
@@ -114,3 +115,13 @@ def newest_message(bags: Sequence[str]) -> Any:
         "gait/state of ccgd_gait with stabiliser:=true, or leave out --use-diagnosis",
         ", ".join(bags) or "--use-diagnosis",
     )
+
+
+def _store(connection: Connection) -> Typestore | None:
+    """What reads a connection's messages by the bag's definitions; None where it has none."""
+    types = foreign_types(connection)
+    if types is None:
+        return None
+    store = get_typestore(Stores.EMPTY)
+    store.register(dict(types))
+    return store
