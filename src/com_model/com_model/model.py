@@ -15,9 +15,9 @@ from com_model.exceptions import UnknownNameError, UrdfError, listing
 from com_model.geometry.rotations import rotation_from_rpy
 from com_model.urdf.elements import Joint, Link, Tree, Urdf
 from com_model.urdf.misspellings import find_misspellings
+from com_model.urdf.mjcf import read_description, urdf_of_mjcf
 from com_model.urdf.parsing import parse_urdf
 from com_model.urdf.tree import build_tree
-from com_model.urdf.xml_reader import read_bounded
 
 _LEAST_MASS = 1e-9  # kg, of a whole robot
 
@@ -124,9 +124,29 @@ class RobotModel:
         return model_of(_with_frames(parse_urdf(xml), frames), tuple(frames))
 
     @classmethod
+    def from_mjcf(cls, path: str | os.PathLike[str]) -> "RobotModel":
+        """Reads a model of MuJoCo; its links are the bodies and sites, its `xml` is their URDF.
+
+        Args:
+            path: Of the MJCF file.
+
+        Raises:
+            UrdfError: MuJoCo cannot compile it, or it is no tree of revolute, prismatic and fixed
+                joints.
+        """
+        return replace(cls.from_urdf(urdf_of_mjcf(path)), path=Path(path))
+
+    @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> "RobotModel":
-        """Reads a model from a URDF file; UrdfError as from_urdf, or where it cannot be read."""
-        return replace(cls.from_urdf(read_bounded(path)), path=Path(path))
+        """Reads a model from a file.
+
+        Args:
+            path: Of a URDF, or of a model of MuJoCo (MJCF).
+
+        Raises:
+            UrdfError: As from_urdf and from_mjcf, or where it cannot be read.
+        """
+        return replace(cls.from_urdf(read_description(path)), path=Path(path))
 
     def with_frames(self, frames: Sequence[Frame]) -> "RobotModel":
         """Gives the same robot with these added frames, and no others."""

@@ -5,7 +5,6 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -17,8 +16,9 @@ from com_model.model import RobotModel, model_of
 from com_model.shapes.urdf_shapes import ShapeReader
 from com_model.urdf.elements import SCHEMA, Link, Urdf
 from com_model.urdf.misspellings import Misspelling, find_misspellings
+from com_model.urdf.mjcf import read_description
 from com_model.urdf.parsing import urdf_of
-from com_model.urdf.xml_reader import Node, Schema, read_bounded, read_xml
+from com_model.urdf.xml_reader import Node, Schema, read_xml
 
 _LINK = SCHEMA["robot"]["link"] | {"visual": {}, "collision": {}}
 _SCHEMA: Schema = {"robot": SCHEMA["robot"] | {"link": _LINK}}
@@ -115,7 +115,7 @@ def _xml(robot: RobotModel | str | bytes | os.PathLike[str]) -> str | bytes:
         return robot.xml
     if isinstance(robot, bytes) or (isinstance(robot, str) and "<" in robot):
         return robot
-    return read_bounded(Path(robot))
+    return read_description(robot)
 
 
 def _report(title: str, issues: list[Issue]) -> AuditReport:

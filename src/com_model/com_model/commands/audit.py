@@ -9,7 +9,8 @@ from com_model.exceptions import ComModelError
 from com_model.files import write_file
 from com_model.urdf.elements import SCHEMA
 from com_model.urdf.misspellings import correct_misspellings, find_misspellings
-from com_model.urdf.xml_reader import MAX_BYTES, read_bounded, read_xml
+from com_model.urdf.mjcf import read_description
+from com_model.urdf.xml_reader import MAX_BYTES, read_xml
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -19,7 +20,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "Checks a robot's URDF for errors that make its centre of mass wrong.",
         __file__,
     )
-    parser.add_argument("urdf", help="path of the URDF; - reads standard input")
+    parser.add_argument("urdf", help="path of the URDF or MJCF; - reads standard input")
     text = "URDF to write, with corrected tags where links would have no mass"
     parser.add_argument("--output", metavar="URDF", help=text)
     text = "page to write (html): verdict, issues, picture of the robot, masses of its links"
@@ -34,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         robot = sys.stdin.buffer.read(MAX_BYTES + 1)
     try:
         if arguments.output:
-            given = robot if isinstance(robot, bytes) else read_bounded(robot)
+            given = robot if isinstance(robot, bytes) else read_description(robot)
             node, xml = read_xml(given, SCHEMA)
             robot = correct_misspellings(xml, find_misspellings(node)).encode()
             write_file(arguments.output, robot, arguments.force)

@@ -16,7 +16,7 @@ from com_model.setup import RobotSetup, describe, to_yaml
 from com_model.setup.writing import lines_to_check, summary
 from com_model.shapes.resources import package_folders
 from com_model.strict_yaml import read_yaml
-from com_model.urdf.xml_reader import read_bounded
+from com_model.urdf.mjcf import is_mjcf, urdf_of_mjcf
 
 _LEAST_BEND = 0.1  # rad, of the knees of a robot that walks
 _VIEWER = "bags estimation model simulation viewer"  # and the packages that it needs
@@ -66,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
         "com_setup", "Writes a robot's configuration from its URDF.", __file__
     )
     add = parser.add_argument
-    add("robot", type=Path, help="path of the URDF or .xacro file")
+    add("robot", type=Path, help="path of the URDF, .xacro or MJCF file")
     add(
         "--output",
         type=Path,
@@ -98,9 +98,11 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _expanded(robot: Path) -> Path:
-    """The URDF itself; a xacro file is expanded into one beside it."""
+    """The URDF itself; of a xacro file or a model of MuJoCo one is written beside it."""
     if robot.suffix != ".xacro":
-        read_bounded(robot)
+        if is_mjcf(robot):
+            urdf, text = robot.with_suffix(".urdf"), urdf_of_mjcf(robot)
+            return _write_urdf(urdf, text, f"{robot.name} gives")
         return robot
     urdf = robot.with_suffix("")
     urdf = urdf if urdf.suffix == ".urdf" else urdf.with_suffix(".urdf")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from com_model.exceptions import ComModelError
 from com_model.robots import find_robot, find_robot_config
+from com_model.urdf.mjcf import is_mjcf
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -30,6 +31,9 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         found = find_robot(options.robot)
         if options.config is None:
+            if is_mjcf(found.urdf):
+                fix = f"`ros2 run com_model com_setup {found.urdf}` writes it"
+                raise ComModelError(f"{found.urdf} is no URDF, but MuJoCo's: {fix}")
             print(found.urdf, end="")
         else:
             print(found.config or find_robot_config(options.config) or "", end="")

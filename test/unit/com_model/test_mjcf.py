@@ -1,0 +1,215 @@
+"""Models of MuJoCo as robots, against MuJoCo itself."""
+
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pytest
+
+from com_model import RobotModel, Sesc
+from com_model.commands import audit, setup
+from com_model.exceptions import UrdfError
+from com_model.setup import describe
+from com_model.urdf.mjcf import is_mjcf, urdf_of_mjcf
+
+ODD = """<?xml version="1.0"?>
+<!-- a robot with everything that a URDF says in another way -->
+<mujoco model="odd">
+  <compiler angle="degree" inertiafromgeom="auto"/>
+  <default>
+    <joint damping="0.5" armature="0.01"/>
+    <default class="heavy"><geom density="3000"/></default>
+  </default>
+  <worldbody>
+    <geom type="plane" size="5 5 0.1"/>
+    <body name="trunk" pos="0 0 1" euler="10 20 30">
+      <freejoint/>
+      <inertial pos="0.01 -0.02 0.03" mass="5" fullinertia="0.1 0.2 0.25 0.01 0.02 -0.03"/>
+      <geom name="chest" type="box" size="0.1 0.2 0.3"/>
+      <site name="imu" pos="0.1 0 0.2" euler="0 0 90"/>
+      <body name="arm" pos="0 0.3 0.1" quat="0.9 0.1 0.3 0.2">
+        <joint name="shoulder_x" axis="1 0 0" pos="0.02 0.01 -0.03" range="-90 45" limited="true"/>
+        <joint name="shoulder_y" axis="0 1 0.5" pos="-0.01 0.02 0.05" ref="20"/>
+        <geom class="heavy" type="capsule" fromto="0 0 0 0 0.1 -0.3" size="0.03"/>
+        <body name="hand" pos="0 0.1 -0.3">
+          <joint name="wrist" type="slide" axis="0 0.6 0.8" ref="0.02"/>
+          <geom type="ellipsoid" size="0.02 0.03 0.05"/>
+          <body name="finger" pos="0.01 0 0.05" axisangle="0 1 0 30">
+            <joint name="finger_joint" axis="0 0 1" frictionloss="0.1"/>
+            <geom type="cylinder" size="0.01 0.04" mass="0.1"/>
+          </body>
+          <body name="thumb" pos="-0.01 0 0.05">
+            <joint name="thumb_joint" axis="0 0 1" ref="10"/>
+            <geom type="sphere" size="0.01" mass="0.05"/>
+          </body>
+          <body pos="0 0 0.1"><geom type="sphere" size="0.02" mass="0.2"/></body>
+        </body>
+      </body>
+    </body>
+    <body name="ball" pos="3 0 0"><freejoint/><geom type="sphere" size="0.1"/></body>
+  </worldbody>
+  <equality>
+    <joint joint1="thumb_joint" joint2="finger_joint" polycoef="0.1 -0.5 0 0 0"/>
+  </equality>
+  <actuator>
+    <motor joint="shoulder_x" gear="50" ctrlrange="-1 1" ctrllimited="true"/>
+    <position joint="wrist" kp="100" forcerange="-30 20" forcelimited="true"/>
+  </actuator>
+</mujoco>
+"""
+
+
+def check(path, model, count=5):
+    """Compares mass, CoM and Jacobian in random postures with MuJoCo's, in the root's axes."""
+    theirs = mujoco.MjModel.from_xml_path(str(path))
+    data, rng = mujoco.MjData(theirs), np.random.default_rng(3)
+    root = next(
+        i
+        for i in range(1, theirs.nbody)
+        if theirs.body(i).name == model.root_link or model.root_link.startswith("world")
+    )
+    frame = 0 if model.root_link.startswith("world") else root
+    assert model.mass == pytest.approx(theirs.body_subtreemass[root], rel=1e-12)
+    sesc, low, high = Sesc(model), *np.clip((model.lower, model.upper), -2.0, 2.0)
+    for _ in range(count):
+        q = rng.uniform(low, high)
+        data.qpos[:] = theirs.qpos0
+        for name, value in zip(model.joint_names, q, strict=True):
+            data.qpos[theirs.joint(name).qposadr[0]] = value
+        for k in range(theirs.neq):
+            own, other = (
+                theirs.jnt_qposadr[ids[k]]
+                for ids in (theirs.eq_obj1id, theirs.eq_obj2id)
+            )
+            a, slope = theirs.eq_data[k, :2]
+            zero = theirs.qpos0
+            data.qpos[own] = zero[own] + a + slope * (data.qpos[other] - zero[other])
+        mujoco.mj_kinematics(theirs, data)
+        mujoco.mj_comPos(theirs, data)
+        R, p = data.xmat[frame].reshape(3, 3), data.xpos[frame]
+        expected = R.T @ (data.subtree_com[root] - p)
+        np.testing.assert_allclose(sesc.com(q), expected, atol=1e-12)
+        if not theirs.neq:
+            J = np.zeros((3, theirs.nv))
+            mujoco.mj_jacSubtreeCom(theirs, data, J, root)
+            dofs = [theirs.joint(name).dofadr[0] for name in model.joint_names]
+            np.testing.assert_allclose(
+                sesc.com_and_jacobian(q)[1], R.T @ J[:, dofs], atol=1e-12
+            )
+
+
+@pytest.fixture
+def odd(tmp_path):
+    (tmp_path / "odd.xml").write_text(ODD)
+    return tmp_path / "odd.xml"
+
+
+def test_every_way_of_saying_it_means_what_it_means_to_mujoco(odd):
+    model = RobotModel.from_mjcf(odd)
+    check(odd, model)
+    assert model.root_link == "trunk"
+    moving = ("shoulder_x", "shoulder_y", "wrist", "finger_joint")
+    assert model.joint_names == moving
+    k = model.joint_index("shoulder_x")
+    np.testing.assert_allclose([model.lower[k], model.upper[k]], np.deg2rad([-90, 45]))
+    assert model.effort_limits[k] == 50.0
+    assert model.effort_limits[model.joint_index("wrist")] == 30.0
+    assert "imu" in model.link_names
+    R = model.bodies.R_body_link[model.link_index("imu")]
+    np.testing.assert_allclose(R @ [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], atol=1e-12)
+    assert "ball" not in model.link_names
+    assert model.path == odd
+
+
+def test_files_are_told_by_their_first_element(odd, tmp_path):
+    assert is_mjcf(odd)
+    (tmp_path / "robot.xml").write_text('<robot name="r"><link name="a"/></robot>')
+    assert not is_mjcf(tmp_path / "robot.xml")
+    assert (
+        RobotModel.from_file(odd).joint_names == RobotModel.from_mjcf(odd).joint_names
+    )
+
+
+def test_included_files_and_meshes(odd, tmp_path):
+    corners = [f"{x} {y} {z}" for x in (0, 1) for y in (0, 1) for z in (0, 2)]
+    faces = [
+        "1 2 4",
+        "1 4 3",
+        "5 8 6",
+        "5 7 8",
+        "1 6 2",
+        "1 5 6",
+        "3 4 8",
+        "3 8 7",
+        "1 3 7",
+    ]
+    faces += ["1 7 5", "2 6 8", "2 8 4"]
+    lines = [f"v {c}" for c in corners] + [f"f {f}" for f in faces]
+    (tmp_path / "meshes").mkdir()
+    (tmp_path / "meshes" / "block.obj").write_text("\n".join(lines))
+    (tmp_path / "leg.xml").write_text(
+        '<mujoco><asset><mesh name="block" file="block.obj" scale="0.1 0.1 0.1"/></asset></mujoco>'
+    )
+    (tmp_path / "robot.xml").write_text(
+        '<mujoco><compiler meshdir="meshes"/><include file="leg.xml"/><worldbody>'
+        '<body name="base"><freejoint/><geom type="mesh" mesh="block" pos="0.5 0 0" '
+        'euler="0 0 90"/></body></worldbody></mujoco>'
+    )
+    model = RobotModel.from_mjcf(tmp_path / "robot.xml")
+    check(tmp_path / "robot.xml", model, 1)
+    text = urdf_of_mjcf(tmp_path / "robot.xml")
+    assert f'filename="file://{tmp_path}/meshes/block.obj"' in text
+    # the frame of the mesh as it is in its file, not as MuJoCo has centred it
+    assert 'xyz="0.5 0.0 0.0"' in text or 'xyz="0.5 ' in text
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (('type="slide"', 'type="ball"'), "'wrist'.*ball joint"),
+        (("-0.5 0 0 0", "-0.5 0.3 0 0"), "'thumb_joint'.*by a curve"),
+        (
+            ("<equality>", '<equality><weld name="loop" body1="hand" body2="trunk"/>'),
+            "'loop'.*closes a chain",
+        ),
+        (('name="arm" pos', 'name="arm" poz'), "MuJoCo cannot compile it.*poz"),
+        (
+            (
+                '<body name="ball" pos="3 0 0"><freejoint/>',
+                '<body name="two" pos="3 0 0"><freejoint/><body><joint name="j" axis="1 0 0"/>'
+                '<joint name="j2" axis="0 1 0"/><geom size="0.1"/></body>',
+            ),
+            "'trunk', 'two' may each be the robot",
+        ),
+    ],
+)
+def test_what_is_no_tree_is_refused_by_name(odd, change, words):
+    text = odd.read_text()
+    assert change[0] in text
+    odd.write_text(text.replace(*change))
+    with pytest.raises(UrdfError, match=words):
+        RobotModel.from_mjcf(odd)
+
+
+def test_audit_and_setup_take_it(odd, capsys):
+    audit.main([str(odd)])
+    assert "odd" in capsys.readouterr().out
+    setup.main([str(odd), "--quiet"])
+    assert odd.with_suffix(".urdf").exists()
+    assert RobotModel.from_file(odd.with_suffix(".urdf")).mass == pytest.approx(
+        RobotModel.from_mjcf(odd).mass
+    )
+
+
+def test_public_models():
+    gymnasium = pytest.importorskip("gymnasium")
+    folder = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
+    names = ["ant", "half_cheetah", "hopper", "humanoid", "inverted_double_pendulum"]
+    names += ["swimmer", "walker2d"]
+    for name in names:
+        path = folder / f"{name}.xml"
+        check(path, RobotModel.from_mjcf(path), 3)
+    found = describe(
+        RobotModel.from_mjcf(folder / "humanoid.xml"), folder / "humanoid.xml"
+    )
+    assert found.limbs.kind == "humanoid"
