@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from com_control.balance.balancer import BalanceOptions
 from com_control.balance.session import BalancePhase, BalanceReading, BalanceSession
-from com_model import RobotConfig, RobotModel
+from com_model import RobotConfig, RobotModel, find_robot
 from com_model.dynamics.kinematics import link_pose, link_poses
 from com_simulation.physics.sensors import NoiseLevels, Reading
 from com_simulation.physics.simulation import Simulation
@@ -23,7 +22,6 @@ from com_simulation.physics.world_builder import build_world
 Array = NDArray[np.float64]
 DesiredCom = Callable[[float, BalanceSession], "tuple[Array, Array] | None"]
 
-CONFIGS = Path(__file__).resolve().parents[1] / "src" / "robot_descriptions" / "config"
 RATE_HZ = 500.0
 SETTLE = 1.0  # s before the control begins
 
@@ -69,9 +67,9 @@ class Run:
 
 def load(robot: str = "hoap2") -> tuple[RobotModel, RobotConfig]:
     """A robot by its name."""
-    config = RobotConfig.from_file(CONFIGS / f"{robot}.yaml")
-    assert config.urdf is not None
-    return RobotModel.from_file(config.urdf), config
+    files = find_robot(robot)
+    assert files.config is not None
+    return RobotModel.from_file(files.urdf), RobotConfig.from_file(files.config)
 
 
 def run(
@@ -83,6 +81,7 @@ def run(
     control: bool = True,
     rate_hz: float = RATE_HZ,
     robot: str = "hoap2",
+    seed: int = 0,
 ) -> Run:
     """Lets a robot stand, then balance.
 
@@ -95,10 +94,11 @@ def run(
         control: False: the joints are only held.
         rate_hz: Of readings and commands.
         robot: Its name.
+        seed: Of the noise.
     """
     model, config = load(robot)
     world = build_world(model, config)
-    simulation = Simulation(world, 1.0 / rate_hz, noise, tilt=tilt)
+    simulation = Simulation(world, 1.0 / rate_hz, noise, seed, tilt=tilt)
     session = BalanceSession(model, config, options)
     feet = [model.link_index(foot.frame) for foot in config.feet]
     rows, reasons = [], []

@@ -5,6 +5,8 @@ import importlib
 import numpy as np
 import pytest
 
+from com_model.robots import known_robots
+from com_simulation.physics.sensors import NoiseLevels
 from com_simulation.physics.suspension_rig import STAYS, Tilt
 
 RATE = 250.0
@@ -37,3 +39,16 @@ def test_the_com_goes_where_it_is_desired(lab):
     np.testing.assert_allclose(done.com[-1, :2], desired[:2], atol=1e-4)
     assert done.com[-1, 2] == pytest.approx(0.245, abs=1e-3)
     assert done.reasons == ()
+
+
+@pytest.mark.skipif(
+    "talos" not in known_robots(), reason="example-robot-data is missing"
+)
+def test_encoders_half_a_degree_off_tilt_the_soles_and_talos_stands(lab):
+    """On the edges of its soles it rocks; taken for ground that rotates, this made it fall."""
+    noise = NoiseLevels(position_bias=np.radians(0.5))
+    done = lab.run(
+        4.0, lambda _, __: None, noise=noise, rate_hz=100.0, robot="talos", seed=2
+    )
+    assert not done.fell
+    assert done.time[-1] > 3.9

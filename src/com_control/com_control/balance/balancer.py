@@ -20,6 +20,7 @@ from com_control.balance import kernels
 from com_control.balance.resonance import Resonance, ShapedReference, standing_resonance
 from com_control.balance.soles import (
     BalanceFrame,
+    GroundRotation,
     Soles,
     balance_frame,
     bounded,
@@ -361,7 +362,7 @@ class Balancer:
         """
         poses = self.soles.poses(q)
         frame = balance_frame(poses, self.soles.points(poses), up)
-        self._normal, self._turning = frame.normal, np.zeros(3)
+        self._ground = GroundRotation(frame.normal)
         place = frame.transform(self._sesc.com(q))
         self.reference.reset(place)
         self._shaped.reset(place[:2])
@@ -390,13 +391,7 @@ class Balancer:
         weights = self.soles.weights(poses, com, up)
         frame = balance_frame(poses, self.soles.points(poses), up, weights)
         place = frame.transform(com)
-        if (
-            dt > 0.0
-        ):  # the ground's turning (3,) rad/s in the balance frame: n x dn/dt, smoothed
-            turning = skew(self._normal) @ frame.normal / dt
-            blend = dt / (dt + self.options.slope_time)
-            self._turning = self._turning + blend * (turning - self._turning)
-            self._normal = frame.normal
+        self._ground.update(frame.normal, dt, self.options.slope_time)
         target, held = desired.copy(), False
         target[:2], held = hold_inside(frame.corners, desired[:2], self.options.margin)
         self.reference.move(target, STILL if held else velocity, place, dt)
@@ -477,13 +472,13 @@ class Balancer:
         A = self._com_rows(frame, mass, ground)
         error = reference - place
         b = velocity + bounded(self.com_gain * error, _AHEAD * o.com_speed)
-        b -= skew(self._turning) @ place
+        b -= skew(self._ground.velocity) @ place
         used = slice(0, 2 if np.isnan(error[2]) else 3)
         weights = np.array([1.0, 1.0, o.height_weight])[used]
         rows.append((weights[:, None] * A[used], weights * b[used]))
         if o.upright:
             turn = rotation_vector(self._trunk @ R.T)
-            b = bounded(o.trunk_gain * turn, 0.5) - self._turning
+            b = bounded(o.trunk_gain * turn, 0.5) - self._ground.velocity
             rows.append((-o.trunk_weight * (R @ angular), o.trunk_weight * b))
         H = np.diag(self._stiffness)
         g = -self._stiffness * o.posture_gain * (self.posture - self.position)

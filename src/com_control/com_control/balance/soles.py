@@ -283,6 +283,56 @@ def check_plane(soles: LinkMotions, names: tuple[str, ...]) -> None:
             )
 
 
+_STEADY_TIME = (
+    1.0  # s, over which a rotation must keep its direction to count as the ground's
+)
+_STEADY_POWER = 4  # of the net rotation over the whole way
+
+
+class GroundRotation:
+    """Angular velocity of the ground, from the normal of the soles against gravity.
+
+    Soles also rotate against gravity where the ground does not: on edges, rubber and tilted by
+    errors of the encoders they rock with the robot. Compensating that drives the rocking, because
+    filter and drives delay the compensation. Ground that tilts rotates one way, rocking to and
+    fro, so the measured rotation v counts by (|mean v| / mean |v|)^4, with means over about 1 s:
+    1 for a constant direction, from its begin on, and below 0.001 for an oscillation at 15 rad/s.
+
+    Attributes:
+        velocity: (3,) rad/s, of the ground, balance frame.
+    """
+
+    def __init__(self, normal: Array) -> None:
+        """Starts with ground that does not rotate.
+
+        Args:
+            normal: (3,) unit normal of the soles, balance frame.
+        """
+        self.velocity = np.zeros(3)
+        self._normal, self._measured = normal, np.zeros(3)
+        self._mean, self._mean_size = np.zeros(3), 0.0
+
+    def update(self, normal: Array, dt: float, slope_time: float) -> None:
+        """Adds the soles' normal of one more instant.
+
+        Args:
+            normal: (3,) unit normal of the soles, balance frame.
+            dt: s since the last one; nothing changes at 0.
+            slope_time: s, time constant of the low-pass filter of the measured rotation.
+        """
+        if dt <= 0.0:
+            return
+        rotation = skew(self._normal) @ normal / dt
+        blend = dt / (dt + slope_time)
+        self._normal = normal
+        self._measured = self._measured + blend * (rotation - self._measured)
+        size, blend = float(np.linalg.norm(self._measured)), dt / (dt + _STEADY_TIME)
+        self._mean = self._mean + blend * (self._measured - self._mean)
+        self._mean_size += blend * (size - self._mean_size)
+        steadiness = float(np.linalg.norm(self._mean)) / max(self._mean_size, 1e-12)
+        self.velocity = steadiness**_STEADY_POWER * self._measured
+
+
 _SLACK = 1e-9  # m
 
 
