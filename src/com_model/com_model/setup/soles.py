@@ -224,6 +224,13 @@ def _in_link(
                 f"{name} is {1e3 * height:+.0f} mm above the sole of its shapes, tilted by "
                 f"{np.degrees(tilt):.1f} deg: the shapes are used",
             )
+    if own and len(
+        corners
+    ):  # the configuration has its frame: outline and posture, too
+        i = model.link_index(own)
+        outline = np.column_stack([corners, np.zeros(len(corners))]) @ R.T + p
+        R, p = bodies.R_body_link[i], bodies.p_body_link[i]
+        corners = ((outline - p) @ R)[:, :2]
     i = model.link_index(link)
     R_link, p_link = bodies.R_body_link[i], bodies.p_body_link[i]
     R_in, p_in = R_link.T @ R, R_link.T @ (p - p_link)

@@ -101,6 +101,29 @@ def test_soles_within_5_mm_and_1_degree(robot):
             assert sole.radius == pytest.approx(foot.radius, abs=0.003)
 
 
+def test_the_soles_in_the_file_are_flat_on_one_plane(robot, tmp_path):
+    """By the frames that it names, in its posture; their corners are those of the shapes."""
+    setup, *_ = robot
+    file = tmp_path / "robot.yaml"
+    file.write_text(to_yaml(setup))
+    config = RobotConfig.from_file(file)
+    model = config.attach(setup.model)
+    R, p = link_poses(model, config.nominal_posture(model))
+    links = []
+    for found, foot in zip(setup.feet, config.feet, strict=True):
+        i = model.link_index(foot.frame)
+        links.append(i)
+        corners = np.column_stack([foot.corners, np.zeros(len(foot.corners))])
+        at = corners @ R[i].T + p[i]
+        np.testing.assert_allclose(
+            at @ setup.limbs.R_root_robot, found.points[: len(at)], atol=5e-4
+        )
+    if setup.limbs.kind == "humanoid":
+        up = R[links][:, :, 2]
+        assert np.arccos(min(up[0] @ up[1], 1.0)) < 1e-3
+        assert abs((p[links[0]] - p[links[1]]) @ up[0]) < 5e-4
+
+
 def test_imu(robot):
     setup, config, _ = robot
     if config.imu_link is None:
