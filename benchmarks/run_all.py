@@ -38,6 +38,7 @@ ALL = (
     "identification_honesty",
     "undetermined_bodies",
     "real_formats",
+    "log_formats",
     "human",
     "bag_identification",
     "walking_identification",

@@ -9,6 +9,7 @@ from trot_lab import OPEN_LOOP, trot_gait
 
 from com_identification.commands import identify
 from com_identification.commands.bag_inputs import is_walk
+from com_identification.commands.robot_inputs import load_robot
 from com_model import RobotConfig, RobotModel, Sesc, find_robot
 
 
@@ -44,4 +45,5 @@ def test_a_recording_is_taken_for_walking(believed: RobotModel, tmp_path: Path) 
     walker = trot_gait(believed, config, OPEN_LOOP)
     trot(loaded(believed), walker, config, files.urdf, 50, path)
     words = [str(path), "--robot", str(files.urdf), "--output", str(tmp_path / "out")]
-    assert is_walk(identify.parser().parse_args(words))  # an IMU, and no force sensor
+    arguments = identify.parser().parse_args(words)
+    assert is_walk(arguments, load_robot(arguments))  # an IMU, and no force sensor

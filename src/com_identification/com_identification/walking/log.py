@@ -1,6 +1,7 @@
 """Recordings of walking, conditioned for the rows of the design matrix."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from scipy.ndimage import minimum_filter1d
@@ -23,6 +24,8 @@ _MOST_LOST = 0.1  # fraction of the samples
 _LEAST_RATE = 150.0  # Hz
 # rad/s, rms over 1 s: a G1 that walks slowly has 0.09, one that stands and sways 0.03; s; s
 _MOVING, _PART, _DIFFERENCE = 0.05, 3.0, 0.05
+_TURN = 2.0 * np.pi  # rad, beyond which no leg's joint stays
+_PAUSE = 1.0  # s; a lossy link misses less
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +59,10 @@ def condition(
         measured: (n,) joints whose torques are needed.
 
     Raises:
-        WalkError: it is too slow, lacks too many samples, or the IMU is not on the trunk.
+        WalkError: its positions are degrees, it is too slow, lacks too many samples, or the IMU is
+            not on the trunk.
     """
+    _check_angles(log, model)
     effort = np.where(measured, log.effort, 0.0)
     usable = np.ones(len(log.time), dtype=np.bool_)
     for part in ((log.position, effort), (log.angular_velocity, log.specific_force)):
@@ -122,6 +127,23 @@ def condition(
     )
 
 
+def _check_angles(log: WalkLog, model: RobotModel) -> None:
+    """Refuses positions in degrees: of joints that cannot turn so far."""
+    bounded = np.isfinite(model.lower) & np.isfinite(model.upper)
+    turning = np.array([kind == "revolute" for kind in model.joint_types]) & bounded
+    reach = np.abs(log.position[np.isfinite(log.position).all(axis=1)])
+    if not len(reach) or not turning.any():
+        return
+    middle = np.where(turning, np.median(reach, axis=0), 0.0)
+    k = int(np.argmax(middle))
+    if middle[k] > _TURN and middle[k] > 2.0 * max(-model.lower[k], model.upper[k]):
+        raise WalkError(
+            f"{model.joint_names[k]} is at {middle[k]:.3g} rad or more half of the time, and its "
+            f"limits are {model.lower[k]:.3g} and {model.upper[k]:.3g} rad: the positions are in "
+            "degrees. Expected rad: convert them, or give the unit in a mapping (unit: deg)"
+        )
+
+
 def moving(time: Array, q: Array) -> Flags:
     """Returns about which samples (N,) joints move, rms over 1 s.
 
@@ -143,12 +165,17 @@ def moving(time: Array, q: Array) -> Flags:
 def walking_parts(log: WalkLog) -> list[WalkLog]:
     """Returns the parts of a recording in which joints move, for _PART s or more.
 
+    Where nothing was recorded for _PAUSE s, as between runs in one file, a part ends.
+
     Args:
         log: the recording.
     """
     moves = moving(log.time, log.position)
     edges = np.flatnonzero(np.diff(moves, prepend=False, append=False)).reshape(-1, 2)
-    parts = [slice(a, b) for a, b in edges if log.time[b - 1] - log.time[a] >= _PART]
+    pauses = 1 + np.flatnonzero(np.diff(log.time) > _PAUSE)
+    cuts = [(a, *pauses[(a < pauses) & (pauses < b)], b) for a, b in edges]
+    pairs = [pair for cut in cuts for pair in pairwise(cut)]
+    parts = [slice(a, b) for a, b in pairs if log.time[b - 1] - log.time[a] >= _PART]
     return [
         WalkLog(*(None if v is None else v[part] for v in vars(log).values()))  # type: ignore[arg-type]
         for part in parts

@@ -16,6 +16,7 @@ from com_identification.walking.acceptance import check_payload
 from com_identification.walking.fit import undetermined
 from com_identification.walking.identify import WalkResult
 from com_identification.walking.inertia import corrected_urdf
+from com_identification.walking.log import walking_parts
 from com_identification.walking.preparation import check_loads
 from com_identification.walking.report import report_page
 from com_identification.walking.unknowns import (
@@ -218,6 +219,7 @@ BAD = {
     "orientation turns -?0.0[0-9] times as fast as the gyroscope": lambda log: {
         "angular_velocity": log.angular_velocity * [1.0, -1.0, 1.0]
     },
+    "the positions are in degrees": lambda log: {"position": np.degrees(log.position)},
     "are in another unit": lambda log: {"effort": 3.0 * log.effort},
     "have the opposite sign": lambda log: {"effort": -log.effort},
     "expected a recording of walking": lambda log: {
@@ -237,6 +239,15 @@ BAD = {
         name: getattr(log, name)[::4] for name in vars(log)
     },
 }
+
+
+def test_a_recording_of_two_runs_is_two_recordings(recorded: Recorded) -> None:
+    log = recorded.log
+    twice = WalkLog(*(np.concatenate((v, v)) for v in vars(log).values()))  # type: ignore[arg-type]
+    twice.time[len(log.time) :] += log.time[-1] + 30.0
+    first, second = walking_parts(twice)
+    assert len(first.time) == len(second.time) == len(walking_parts(log)[0].time)
+    assert second.time[0] - first.time[-1] > 29.0
 
 
 @pytest.mark.parametrize("message", BAD)
