@@ -16,7 +16,7 @@ from com_control.exceptions import ComControlError
 from com_control.nodes.ccgd_parameters import Parameters
 from com_control.walking.biped import Biped
 from com_control.walking.com_ik import ComIk
-from com_control.walking.session import MOVING, Command, Outcome, WalkPhase, WalkSession
+from com_control.walking.session import MOVING, WalkOutcome, WalkPhase, WalkSession
 from com_control.walking.stabiliser import Stabiliser, ankle_stiffness
 from com_control.walking.stance import find_stance
 from com_control.walking.walk import Walk, WalkRequest, make_stand
@@ -25,6 +25,7 @@ from com_control.walking.walker import Walker
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
 from com_model.dynamics.link_frames import LinkFrames
+from com_model.joint_path import JointPath
 from com_ros.conversions import NS_PER_S, imu_to_rotation
 from com_ros.exceptions import ComRosError, ConversionError
 from com_ros.inputs import UNKNOWN_IMU, InputWatch, Latest, WrenchInputs
@@ -205,10 +206,10 @@ class WalkControl:
         self._stop_lead = STOP_DELAYS * settings.delay  # s, within which it is
         # real time of the last reading, s; its clock
         self._updated, self._jumped = 0.0, False
-        self.waiters: list[Callable[[Outcome], None]] = []
+        self.waiters: list[Callable[[WalkOutcome], None]] = []
         self.observe: Callable[[Reading, Array], None] | None = None
         self.robot: WalkingRobot | None = None
-        self.outcome: Outcome | None = None
+        self.outcome: WalkOutcome | None = None
 
     @property
     def busy(self) -> bool:
@@ -278,9 +279,9 @@ class WalkControl:
         Returns:
             Whether it was in time.
         """
-        command = robot.session.continue_with(walk, at, self.now(robot))
-        self._handle(robot, command)
-        return command is not None
+        path = robot.session.continue_with(walk, at, self.now(robot))
+        self._handle(robot, path)
+        return path is not None
 
     def stop(self, reason: str) -> None:
         """Stops after the present step.
@@ -331,10 +332,10 @@ class WalkControl:
         if robot is None or robot.reading is None or robot.session.state not in MOVING:
             return
         now = self.now(robot)
-        command = robot.session.stop(self.stale, now)
-        if command is None and self.settings.streams:
-            command = robot.session.remaining(now)  # until the stop is planned
-        self._handle(robot, command)
+        path = robot.session.stop(self.stale, now)
+        if path is None and self.settings.streams:
+            path = robot.session.remaining(now)  # until the stop is planned
+        self._handle(robot, path)
 
     def watch(self) -> None:
         """Advances the session by time alone while joint_states are stale."""
@@ -383,14 +384,14 @@ class WalkControl:
         self._next = None
         self._settle(robot)
 
-    def _handle(self, robot: WalkingRobot, command: Command | None) -> None:
-        """Sends a command of the session, plans the stop that it requests, reports the outcome."""
+    def _handle(self, robot: WalkingRobot, path: JointPath | None) -> None:
+        """Sends a path of the session, plans the stop that it requests, reports the outcome."""
         state = robot.session.state
         streams = self.settings.streams and state in MOVING
         # nothing more is sent
         fallen = self.settings.stabiliser and state is WalkPhase.FALLEN
-        if command is not None and not fallen and (not streams or self._watch.stale):
-            self._send(robot.names, robot.session.limited(command))
+        if path is not None and not fallen and (not streams or self._watch.stale):
+            self._send(robot.names, robot.session.limited(path), self.now(robot))
         if robot.session.stop_due and not self._stopping:
             self._plan_stop(robot, self.now(robot))
         self._settle(robot)
@@ -406,13 +407,13 @@ class WalkControl:
             self._stopping = False
             if isinstance(shorter, Exception):
                 raise shorter
-            command = session.replace(shorter, at, self.now(robot))
+            path = session.replace(shorter, at, self.now(robot))
             if (
                 session.stop_due
             ):  # it came too late: the walk is too long to be planned so quickly
                 took = self.now(robot) - now
                 self._stop_lead = max(2.0 * self._stop_lead, 1.5 * took)
-            self._handle(robot, command)
+            self._handle(robot, path)
 
         self._jobs.do(lambda: robot.walker.plan_stop(walk, at), planned)
 
@@ -430,18 +431,18 @@ class WalkControl:
         for notify in waiters:
             notify(outcome)
 
-    def _send(self, names: tuple[str, ...], command: Command) -> None:
+    def _send(self, names: tuple[str, ...], path: JointPath, now: float) -> None:
         """Sends a whole path of joint targets; points that are over are left out.
 
         Args:
             names: of the joints.
-            command: the path, and when it starts.
+            path: in the time of joint_states.
+            now: s, by that time.
         """
-        path = command.path
-        times = path.time - command.start - self.settings.drive_delay
+        times = path.time - now - self.settings.drive_delay
         ahead = times > 0.0
         ahead[-1], times[-1] = True, max(float(times[-1]), 1e-3)
-        q, qd, stamp_ns = path.q[ahead], path.qd[ahead], round(command.start * NS_PER_S)
+        q, qd, stamp_ns = path.q[ahead], path.qd[ahead], round(now * NS_PER_S)
         self._trajectory.publish(names, times[ahead].tolist(), q, qd, stamp_ns)
 
     def _stream(self, robot: WalkingRobot, now: float, time_ns: int) -> None:

@@ -15,7 +15,7 @@ from com_control.nodes.ccgd_control import WalkControl, WalkingRobot
 from com_control.nodes.walk_conversions import NO_STEP, footstep_to_msg
 from com_control.walking.ankle_sway import AnkleFit, fit_ankles, plan_sway
 from com_control.walking.com_ik import ComSolution
-from com_control.walking.session import Outcome
+from com_control.walking.session import WalkOutcome
 from com_control.walking.walk import Walk
 from com_control.walking.walk_monitor import Reading
 from com_model.exceptions import ComModelError
@@ -181,7 +181,7 @@ class WalkActions:
         """Begins a walk. No coroutine waits for its end: rclpy would spin without pause."""
         reason = self._ask(goal.request.goal)
         if reason:
-            _finish(goal, Outcome(False, reason, 0))
+            _finish(goal, WalkOutcome(False, reason, 0))
             return
         self._walking = goal
         timer = self._node.create_timer(
@@ -189,7 +189,7 @@ class WalkActions:
             lambda: goal.publish_feedback(WalkAction.Feedback(state=self._state())),
         )
 
-        def ended(outcome: Outcome) -> None:
+        def ended(outcome: WalkOutcome) -> None:
             self._node.destroy_timer(timer)
             _finish(goal, outcome)
 
@@ -203,7 +203,7 @@ class WalkActions:
         return CancelResponse.ACCEPT
 
 
-def _finish(goal: ServerGoalHandle, outcome: Outcome) -> None:
+def _finish(goal: ServerGoalHandle, outcome: WalkOutcome) -> None:
     result = WalkAction.Result(
         completed=outcome.completed, reason=outcome.reason, steps=outcome.steps
     )
@@ -243,7 +243,7 @@ class StiffnessCalibration:
             reply(Trigger.Response(message=refusal))
             return
 
-        def ended(outcome: Outcome) -> None:
+        def ended(outcome: WalkOutcome) -> None:
             control.observe = None
             if not outcome.completed or robot.session.walk is None:
                 reply(Trigger.Response(message=outcome.reason))

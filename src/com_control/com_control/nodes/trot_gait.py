@@ -35,7 +35,7 @@ from sensor_msgs.msg import Imu
 
 from com_control.command_guard import GuardOptions
 from com_control.trot.parameters import GaitParameters
-from com_control.trot.session import Command, GaitSession
+from com_control.trot.session import GaitSession, TrotCommand
 from com_control.trot.trot import TrotFeedback, TrotGait
 from com_model import RobotModel
 from com_model.status import TRUSTED
@@ -110,7 +110,7 @@ class TrotGaitNode(RobotNode[Parameters]):
         self._config = self.require_config("side and end of its four feet")
         self.session: GaitSession | None = None  # of the robot's model
         self._R_imu_root = np.eye(3)
-        self._command: Command | None = None
+        self._command: TrotCommand | None = None
         self._imu: Latest[ImuValues] = Latest(p.imu_timeout)
         self._com: Latest[np.ndarray] = Latest(p.com_timeout)
         self._later_coms: deque[tuple[int, np.ndarray]] = deque(maxlen=HISTORY)
@@ -262,7 +262,7 @@ class TrotGaitNode(RobotNode[Parameters]):
         return R + np.cross(R, ahead), omega, ""
 
     # --- outputs -----------------------------------------------------------------------------
-    def _publish_phase(self, command: Command | None, stamp: Any) -> None:
+    def _publish_phase(self, command: TrotCommand | None, stamp: Any) -> None:
         gait, session, msg = None, self._session, GaitPhase()
         if command is not None:
             gait, msg.state = command.gait, int(command.state)

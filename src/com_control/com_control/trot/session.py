@@ -28,7 +28,7 @@ class TrotPhase(IntEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Command:
+class TrotCommand:
     """Joint targets of one time.
 
     Attributes:
@@ -81,7 +81,7 @@ class GaitSession:
         self._way: JointPath | None = None  # to the standing posture
         self._trot_since = self._trot_time = 0.0
         self._time, self._restarted = -np.inf, False
-        self.last: Command | None = None
+        self.last: TrotCommand | None = None
         # time of the trot at which all feet are down
         self._landing: float | None = None
         self.trot = True
@@ -132,7 +132,7 @@ class GaitSession:
 
     def step(
         self, time: float, measured: Array, feedback: TrotFeedback = NO_FEEDBACK
-    ) -> Command | None:
+    ) -> TrotCommand | None:
         """Targets for a horizon after a measurement.
 
         Args:
@@ -184,7 +184,7 @@ class GaitSession:
         self.last = self._approach(way, time)
         return JointPath(times, *self.guard.limit(times, q, qd))
 
-    def _advance(self, due: float, feedback: TrotFeedback) -> Command:
+    def _advance(self, due: float, feedback: TrotFeedback) -> TrotCommand:
         """Approaches, stands or trots."""
         trots, before = self.trot and not self._waits_for, self.last
         if before is not None and before.state is TrotPhase.TROTTING and not self.trot:
@@ -203,9 +203,9 @@ class GaitSession:
             due - self._trot_since, self._trot_time
         )  # rounding of a new clock
         target = self.gait.step(self._trot_time, feedback)
-        return Command(TrotPhase.TROTTING, target.position, target.velocity, target)
+        return TrotCommand(TrotPhase.TROTTING, target.position, target.velocity, target)
 
-    def _land(self, due: float, feedback: TrotFeedback) -> Command:
+    def _land(self, due: float, feedback: TrotFeedback) -> TrotCommand:
         """Ends the swing after the guard has stopped, and keeps the posture."""
         assert self.last is not None  # noqa: S101 - it has sent a command
         self._way = None
@@ -216,10 +216,12 @@ class GaitSession:
         at = max(due - self._trot_since, self._trot_time)
         target = self.gait.step(min(at, self._landing), feedback)
         if at < self._landing:
-            return Command(TrotPhase.TROTTING, target.position, target.velocity, target)
+            return TrotCommand(
+                TrotPhase.TROTTING, target.position, target.velocity, target
+            )
         return self._still(target.position)
 
-    def _guarded(self, due: float, command: Command) -> Command:
+    def _guarded(self, due: float, command: TrotCommand) -> TrotCommand:
         """The command, limited by the guard; at rest if the guard has stopped."""
         position, velocity = self.guard.limit(
             np.array([due]), command.position[None], command.velocity[None]
@@ -227,18 +229,18 @@ class GaitSession:
         if self.guard.held:
             self.stop(self.guard.reason)
             return self._still(position[0])
-        return Command(command.state, position[0], velocity[0], command.gait)
+        return TrotCommand(command.state, position[0], velocity[0], command.gait)
 
     def _way_from(self, position: Array, since: float) -> JointPath:
         """The way from a posture (n,), rad, at a time, s, to the standing one."""
         way = JointPath.through([position, self._standing], self._approach_time)
         return way.shifted(since)
 
-    def _approach(self, way: JointPath, time: float) -> Command:
+    def _approach(self, way: JointPath, time: float) -> TrotCommand:
         """Command on the way to the standing posture."""
         if time >= way.end - 1e-9:
             return self._still(self._standing)
-        return Command(TrotPhase.APPROACHING, *way.sample(time))
+        return TrotCommand(TrotPhase.APPROACHING, *way.sample(time))
 
-    def _still(self, position: Array) -> Command:
-        return Command(TrotPhase.STANDING, position, np.zeros_like(position))
+    def _still(self, position: Array) -> TrotCommand:
+        return TrotCommand(TrotPhase.STANDING, position, np.zeros_like(position))

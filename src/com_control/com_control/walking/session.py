@@ -12,7 +12,7 @@ A walk stops when an input is missing, when joints do not follow or report impla
 (CommandGuard), and when the clock of the readings jumps; another one begins only on request.
 
 Without clocks, threads and messages: times are those of the joints' readings, s. Each transition
-that changes the joint targets returns a Command: a whole path that ends stationary with both
+that changes the joint targets returns a JointPath, later than now, that ends stationary with both
 feet on the ground. So nothing worse than a finished walk happens when no further command
 follows. Before it is sent it must pass limited(); target_at() returns the limited joint targets
 of any time, for streamed trajectory points. There a Stabiliser's feedback is added, on walks and
@@ -71,21 +71,8 @@ MOVING = (WalkPhase.APPROACHING, WalkPhase.WALKING, WalkPhase.STOPPING)
 STANDING = (WalkPhase.READY, WalkPhase.REFUSED, WalkPhase.PLANNING)
 
 
-@dataclass(frozen=True, eq=False)
-class Command:
-    """Joint targets for the robot.
-
-    Attributes:
-        path: joint targets (n,); its times are those of the joints' readings, s.
-        start: s, when it was decided; all points are later.
-    """
-
-    path: JointPath
-    start: float
-
-
 @dataclass(frozen=True)
-class Outcome:
+class WalkOutcome:
     """How a walk ended.
 
     Attributes:
@@ -151,7 +138,7 @@ class WalkSession:
         self._change, self._gain = np.zeros(biped.model.n_joints), 0.0
         self.state, self.reason = WalkPhase.UNKNOWN, "no joint_states yet"
         self.walk: Walk | None = None
-        self.outcome: Outcome | None = None
+        self.outcome: WalkOutcome | None = None
 
     # --- requests -------------------------------------------------------------------------------
     def refusal(self) -> str:
@@ -186,7 +173,7 @@ class WalkSession:
             reason: for the outcome; "": no outcome, the walk will be requested again later.
         """
         self.state, self.reason = WalkPhase.READY, ""
-        self.outcome = Outcome(False, reason, 0) if reason else None
+        self.outcome = WalkOutcome(False, reason, 0) if reason else None
 
     def problem(self, reading: Reading, sways: bool = False) -> str:
         """Checks whether a planned walk may begin now.
@@ -203,7 +190,7 @@ class WalkSession:
             aim = self._commanded.sample(reading.time)[0] + self._gain * self._change
         return self._checks.problem(reading, aim, sways)
 
-    def begin(self, walk: Walk, reading: Reading) -> Command | None:
+    def begin(self, walk: Walk, reading: Reading) -> JointPath | None:
         """Begins the walk that was planned.
 
         Args:
@@ -242,7 +229,7 @@ class WalkSession:
         self.state, self.reason, self._stop_reason = WalkPhase.APPROACHING, "", ""
         return self._command(path, reading.time)
 
-    def stop(self, reason: str, now: float | None = None) -> Command | None:
+    def stop(self, reason: str, now: float | None = None) -> JointPath | None:
         """Stops a motion with both feet down; where that needs a plan, stop_due requests it.
 
         Args:
@@ -273,7 +260,7 @@ class WalkSession:
         """Whether a stop must be planned, by Walker.plan_stop from walk_time on."""
         return self._awaited and self.state is WalkPhase.STOPPING
 
-    def replace(self, walk: Walk, changes_at: float, now: float) -> Command | None:
+    def replace(self, walk: Walk, changes_at: float, now: float) -> JointPath | None:
         """Continues with a shorter walk that stops.
 
         Args:
@@ -297,7 +284,7 @@ class WalkSession:
 
     def continue_with(
         self, walk: Walk, changes_at: float, now: float
-    ) -> Command | None:
+    ) -> JointPath | None:
         """Continues with a walk whose further steps were planned again.
 
         Args:
@@ -315,7 +302,7 @@ class WalkSession:
         return self._command(walk.path.shifted(self._begin), now)
 
     # --- measurements ---------------------------------------------------------------------------
-    def update(self, reading: Reading, jump: float = 0.0) -> Command | None:
+    def update(self, reading: Reading, jump: float = 0.0) -> JointPath | None:
         """Updates the state with a reading.
 
         Args:
@@ -442,7 +429,7 @@ class WalkSession:
             and now >= self._begin + self.walk.duration
         ):
             made = self.walk.steps_made(self.walk.duration)
-            self.outcome = Outcome(not self._stop_reason, self._stop_reason, made)
+            self.outcome = WalkOutcome(not self._stop_reason, self._stop_reason, made)
             self.state, self.reason, self._awaited = WalkPhase.READY, "", False
             self._stood = now
 
@@ -505,7 +492,7 @@ class WalkSession:
         """
         return now - self._begin if self.walk is not None else float("nan")
 
-    def remaining(self, now: float) -> Command | None:
+    def remaining(self, now: float) -> JointPath | None:
         """The targets after a time.
 
         Args:
@@ -514,21 +501,15 @@ class WalkSession:
         Returns:
             The path; None before the first command.
         """
-        return (
-            None
-            if self._commanded is None
-            else Command(self._commanded.after(now), now)
-        )
+        return None if self._commanded is None else self._commanded.after(now)
 
-    def limited(self, command: Command) -> Command:
-        """The command, limited by the guard; to be sent in its place.
+    def limited(self, path: JointPath) -> JointPath:
+        """Joint targets limited by the guard; to be sent in their place.
 
         Args:
-            command: returned by this session.
+            path: returned by this session.
         """
-        path = command.path
-        q, qd = self.guard.limit(path.time, path.q, path.qd)
-        return Command(JointPath(path.time, q, qd), command.start)
+        return JointPath(path.time, *self.guard.limit(path.time, path.q, path.qd))
 
     def planned_now(self) -> WalkInstant | None:
         """The plan at the present time; None before the first walk."""
@@ -553,21 +534,23 @@ class WalkSession:
         sent, speeds = self.guard.limit(np.array([time]), q[None], qd[None])
         return sent[0], speeds[0]
 
-    def _halt(self, reason: str, state: WalkPhase, now: float) -> Command:
+    def _halt(self, reason: str, state: WalkPhase, now: float) -> JointPath:
         assert self._commanded is not None  # noqa: S101 - it moves
         assert self.walk is not None  # noqa: S101
         path = self._commanded.halted(now + self._delay, HALT_TIME)
         order = self._command(path, now)
-        self.outcome = Outcome(False, reason, self.walk.steps_made(now - self._begin))
+        self.outcome = WalkOutcome(
+            False, reason, self.walk.steps_made(now - self._begin)
+        )
         self.state, self.reason, self._awaited = state, reason, False
         if state is WalkPhase.FALLEN:  # it will be set up in the nominal posture
             self._fall(reason)
         return order
 
-    def _command(self, path: JointPath, now: float) -> Command:
+    def _command(self, path: JointPath, now: float) -> JointPath:
         before = self._commanded
         self._commanded = path if before is None else _join(before, path, now)
-        return Command(path.after(now), now)
+        return path.after(now)
 
 
 def _join(before: JointPath, path: JointPath, now: float) -> JointPath:
