@@ -38,8 +38,9 @@ def test_hoap2_falls_is_measured_and_stands(run, tmp_path):
     [
         (["--robot", "nobody"], ("nobody", "biped3")),
         (["--speed", "99"], ("--speed", "0.05", "10")),
+        (["--robot", "biped3"], ("biped3 cannot lean", "l_ankle, r_ankle")),
     ],
 )
-def test_wrong_commands(tmp_path, refusal, words, names):
+def test_what_cannot_be_shown_is_refused_at_once(tmp_path, refusal, words, names):
     told = refusal(*words, "--output", tmp_path)
     assert all(name in told for name in names)

@@ -29,6 +29,7 @@ from com_demos import demonstration, identify_demo, sway_demo
 from com_demos.demonstration import Times
 from com_demos.exceptions import RunError
 from com_demos.hidden_load import FoundLoad, HiddenLoad, find_load, flat_feet, hide_load
+from com_demos.lean_check import lean_problem
 from com_demos.live import Rows
 from com_demos.sway_demo import SwayMonitor
 from com_identification.settings import SensorPriors
@@ -288,9 +289,11 @@ def show(options: argparse.Namespace) -> None:
         return
     folder = options.output / f"{robot.name}_corrected"
     shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
     model = config.attach(model)
     true, load = hide_load(model, config)
+    if problem := lean_problem(model, config, load.margin, LEAN_TIME):
+        raise RunError(f"{robot.name} cannot lean to the edge of its soles: {problem}")
+    folder.mkdir(parents=True)
     write_file(folder / "truth.urdf", true.xml)
     print(
         f"{robot.name}: {model.mass:.2f} kg by its URDF. In the simulation a load of "

@@ -67,7 +67,8 @@ def standing_resonance(
             ground, m per rad or m.
 
     Returns:
-        The resonance; None where the gains of a leg's joint are unknown, or too low to stand.
+        The resonance; None where the gains of a leg's joint are unknown, or too low to stand, and
+        where no joint moves the CoM.
     """
     height, J = com
     drives = [servo.gains(name) or ServoGains() for name in model.joint_names]
@@ -84,6 +85,8 @@ def standing_resonance(
     )
     shapes = np.linalg.solve(H, J.T)  # (n, 2) per N
     compliance = np.einsum("in,ni->i", J, shapes)  # m/N
+    if not (compliance > 0.0).all():  # no joint moves the CoM
+        return None
     shapes = shapes / compliance  # that move the CoM by 1 m
     dynamics, arm = Dynamics(model), soles.p[0]
     mass = np.array([_moved_mass(dynamics, q, first, arm, shape) for shape in shapes.T])

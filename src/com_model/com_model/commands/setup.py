@@ -8,17 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from com_model.commands import command_parser
-from com_model.exceptions import ComModelError, import_optional, pip_install
+from com_model.exceptions import ComModelError, import_optional, listing, pip_install
 from com_model.files import write_file
 from com_model.model import RobotModel
 from com_model.robots import load_robot
 from com_model.setup import RobotSetup, describe, to_yaml
+from com_model.setup.gains import overloaded_joints
 from com_model.setup.writing import lines_to_check, summary
 from com_model.shapes.resources import package_folders
 from com_model.strict_yaml import read_yaml
 from com_model.urdf.mjcf import is_mjcf, urdf_of_mjcf
 
-_LEAST_BEND = 0.1  # rad, of the knees of a robot that walks
+_LEAST_BEND = 0.1  # rad, of the knees of a robot that leans or walks
 _VIEWER = "bags estimation model simulation viewer"  # and the packages that it needs
 
 
@@ -220,13 +221,23 @@ def _report(setup: RobotSetup, text: str, urdf: Path, config: Path) -> None:
         ]
         targets = ["view"]
     elif targets[1] == "demo-walk" and setup.standing.bend < _LEAST_BEND:
-        reasons = ["(not demo-walk: the limits of its joints keep the knees straight)"]
-        targets.remove("demo-walk")
+        reasons = [
+            "(not demo, demo-walk: the limits of its joints keep the knees straight)"
+        ]
+        targets = ["demo-identify"]
     if "demo-identify" in targets and not any(foot.sole.flat for foot in setup.feet):
         reasons.append(
             "(not demo-identify: it compares postures on flat soles, not on point feet)"
         )
         targets.remove("demo-identify")
+    weak = overloaded_joints(setup.model, setup.limbs, setup.standing)
+    if weak and "demo-identify" in targets:
+        reasons.append(
+            f"(not demo-identify: by the URDF's torque limits {listing(weak)} cannot hold the "
+            "posture)"
+        )
+        targets.remove("demo-identify")
+    targets = targets or ["view"]
     words = f"ROBOT={shlex.quote(str(urdf.resolve()))}"
     if config.resolve() != urdf.resolve().with_suffix(".yaml"):
         words += f" CONFIG={shlex.quote(str(config.resolve()))}"

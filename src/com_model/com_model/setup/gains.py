@@ -84,6 +84,32 @@ def _round(values: Array) -> Array:
     return np.array([float(f"{value:.2g}") for value in values])
 
 
+def overloaded_joints(
+    model: RobotModel, limbs: Limbs, standing: Standing
+) -> tuple[str, ...]:
+    """Names the joints, but those of legs, that cannot hold what they carry while it stands.
+
+    A torque limit of 0 counts as not known.
+
+    Args:
+        model: The robot.
+        limbs: Its limbs.
+        standing: Its standing posture.
+
+    Returns:
+        Names of joints whose effort limit in the URDF is below the moment of gravity.
+    """
+    bodies, needed = model.bodies, np.zeros(model.n_joints)
+    legs = {b for leg in limbs.legs for b in leg.bodies}
+    for b in sorted(set(range(1, bodies.count)) - legs):
+        _, lever = loads_about(bodies, standing.R, standing.p, b)[0]
+        moment = GRAVITY * abs(float(lever[2] * bodies.multiplier[b]))
+        needed[bodies.q_index[b]] += moment
+    limits = model.effort_limits
+    weak = np.flatnonzero((limits > 0.0) & (needed > limits))
+    return tuple(model.joint_names[i] for i in weak)
+
+
 def gait_parameters(
     model: RobotModel, limbs: Limbs, standing: Standing, points: list[Array]
 ) -> dict[str, dict[str, float]]:

@@ -111,15 +111,23 @@ def test_the_next_commands_name_the_robot_from_any_folder(
 
 
 def test_no_command_is_proposed_that_must_fail(tmp_path, capsys):
-    """Bolt has two point feet, simple_humanoid straight legs by its limits."""
+    """Bolt has two point feet; simple_humanoid straight legs and a weak waist by its limits."""
     robots = known_robots()
     if "bolt" not in robots:
         pytest.skip("example-robot-data is not installed")
-    proposed = []
-    for name in ("bolt", "simple_humanoid"):
+    proposed, reasons = [], []
+    for name in ("bolt", "simple_humanoid", "romeo"):
         main([str(robots[name]), "--output", str(tmp_path / f"{name}.yaml")])
-        proposed.append(re.findall(r"make ([\w-]+) ", capsys.readouterr().out))
-    assert proposed == [["view"], ["demo", "demo-identify"]]
+        out = capsys.readouterr().out
+        proposed.append(re.findall(r"make ([\w-]+) ", out))
+        reasons.append(re.findall(r"\(not (.*)\)", out))
+    assert proposed == [["view"], ["view"], ["demo", "demo-walk", "demo-identify"]]
+    knees, waist = reasons[1]
+    assert "demo, demo-walk: " in knees
+    assert "knees straight" in knees
+    assert "demo-identify: " in waist
+    assert "WAIST_P" in waist
+    assert not reasons[2]
 
 
 def test_a_missing_file(tmp_path, capsys):
