@@ -9,7 +9,6 @@ from com_model.public_names import import_when_used
 
 if TYPE_CHECKING:
     from com_bags.bag import Bag, Block, Topic
-    from com_bags.decoding import IMU, JOINT_STATE, POINT, WRENCH
     from com_bags.exceptions import (
         BagError,
         DefinitionError,
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
         find_topics,
         read_walk,
     )
+    from com_bags.standard_types import IMU, JOINT_STATE, POINT, WRENCH
     from com_bags.storage import Message
     from com_bags.streams import DecodedBlock, JointReader, TopicReader, UpReader
     from com_bags.tables import Table, is_table, read_table

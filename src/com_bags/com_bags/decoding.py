@@ -4,7 +4,6 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import numpy as np
 from rosbags.interfaces import Connection, MessageDefinitionFormat
@@ -17,34 +16,9 @@ from rosbags.typesys import (
 
 from com_bags.exceptions import DefinitionError
 from com_bags.message_layout import NumberReader, Types
+from com_bags.standard_types import FIELDS, JOINT_STATE, STAMP
 from com_model.arrays import Array, Indices
 from com_model.text import listing
-
-JOINT_STATE = "sensor_msgs/msg/JointState"
-WRENCH = "geometry_msgs/msg/WrenchStamped"
-IMU = "sensor_msgs/msg/Imu"
-POINT = "geometry_msgs/msg/PointStamped"
-
-FIELDS: Mapping[str, Mapping[str, int | None]] = MappingProxyType(
-    {
-        JOINT_STATE: {"position": None, "velocity": None, "effort": None},
-        WRENCH: {"wrench": 6},
-        POINT: {"point": 3},
-        IMU: {
-            "orientation": 4,
-            "orientation_covariance": 9,
-            "angular_velocity": 3,
-            "angular_velocity_covariance": 9,
-            "linear_acceleration": 3,
-            "linear_acceleration_covariance": 9,
-        },
-    }
-)
-"""Float64 fields after the header (and the names of a JointState); None: a list of any length."""
-
-
-STAMP = {"sec": "header.stamp.sec", "nanosec": "header.stamp.nanosec"}
-"""Paths of a header's stamp, by key."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from pathlib import Path
 from rosbags.interfaces import Connection, MessageDefinitionFormat
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
-from com_bags.conversions import Conversion
+from com_bags.channels import Conversion
 from com_bags.decoding import message_types
 from com_bags.exceptions import DefinitionError
 from com_bags.mapping import LogMapping

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from com_bags.conversions import Channel, Conversion
-from com_bags.decoding import IMU, JOINT_STATE, WRENCH
+from com_bags.channels import Channel, Conversion
 from com_bags.message_layout import expand_path
+from com_bags.standard_types import IMU, JOINT_STATE, WRENCH
 from com_model.exceptions import ConfigError
 from com_model.strict_yaml import Section, read_yaml
 from com_model.text import closest, listing, quote

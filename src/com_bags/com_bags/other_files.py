@@ -12,7 +12,8 @@ from rosbags.interfaces import MessageDefinitionFormat as Format
 from rosbags.rosbag1 import Reader
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
-from com_bags.conversions import Conversion, StandardWriter
+from com_bags.channels import Conversion
+from com_bags.conversions import StandardWriter
 from com_bags.exceptions import BagError, StorageError, TableError
 from com_bags.mapping import LogMapping, TableRows
 from com_bags.storage import MAX_RECORD, Message

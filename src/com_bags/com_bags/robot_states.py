@@ -13,9 +13,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from com_bags.conversions import Channel, Conversion
-from com_bags.decoding import IMU, JOINT_STATE
+from com_bags.channels import Channel, Conversion
 from com_bags.exceptions import TopicError
+from com_bags.standard_types import IMU, JOINT_STATE
 from com_model.text import listing
 
 _MS = 1e-3  # s

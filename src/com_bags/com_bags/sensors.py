@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from com_bags.bag import Bag, Block, Topic
-from com_bags.decoding import FIELDS, IMU, JOINT_STATE, POINT, WRENCH
 from com_bags.exceptions import TopicError
+from com_bags.standard_types import FIELDS, IMU, JOINT_STATE, POINT, WRENCH
 from com_bags.streams import (
     INTERLEAVED,
     NS_PER_S,
