@@ -317,6 +317,13 @@ def test_a_robot_that_comes_up_late_is_waited_for(scenario):
     assert scenario.finish().startswith("1 postures captured")
 
 
+def test_meshes_are_looked_for_beside_the_urdf(scenario):
+    """Else its paths are planned with boxes, and collide with what the simulator has."""
+    urdf = scenario.config.urdf
+    tour = scenario.start(urdf_file=str(urdf))
+    assert tour._state._feasible.statics.model.path == Path(urdf)
+
+
 def test_a_configuration_is_needed(world):
     with pytest.raises(
         ParameterError, match="give the path of the robot's configuration"

@@ -38,6 +38,10 @@ def test_the_biped_is_mended_and_a_busy_machine_changes_no_figure(run_twice):
             ["--robot", "ur5"],
             "ur5 has none; one is needed, with the feet and their sensors",
         ),
+        (
+            ["--robot", "scalf2"],
+            "scalf2 cannot be shown: postures are compared on flat",
+        ),
         (["--postures", "0"], "--postures 0: give 1 to 500"),
         (["--speed", "99"], "--speed 99: give 0.05 to 10"),
     ],

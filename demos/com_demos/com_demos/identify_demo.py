@@ -242,6 +242,11 @@ def show(options: argparse.Namespace) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     config = RobotConfig.from_file(path)
+    if not all(len(foot.corners) > 2 for foot in config.feet) or not config.feet:
+        raise RunError(
+            f"{robot.name} cannot be shown: postures are compared on flat soles, and its feet have "
+            "no corners in its configuration"
+        )
     model = config.attach(RobotModel.from_file(robot.urdf))
     true, wrong = displace_battery(model, config, options.error, options.seed)
     write_file(folder / "truth.urdf", true.xml)

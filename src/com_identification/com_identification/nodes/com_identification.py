@@ -33,8 +33,10 @@ Time is that of the stamps, so that a recording may be played at any speed. Only
 requests are in real time.
 """
 
+from dataclasses import replace
 from functools import partial
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
 from geometry_msgs.msg import PointStamped, WrenchStamped
@@ -145,6 +147,8 @@ class ComIdentification(RobotNode[Parameters]):
             ConfigError, ParameterError: it does not fit the configuration; see Session.
         """
         p = self.parameters
+        if p.urdf_file:
+            model = replace(model, path=Path(p.urdf_file))
         session = Session(model, self._config, self._settings, p)
         self.joints = JointInput(model.joint_names, p.joint_timeout, p.assumed())
         self._close_session()

@@ -3,7 +3,8 @@
 import time
 from abc import abstractmethod
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -42,6 +43,11 @@ class TourError(IdentificationError):
 class GuidedParameters(RobotParameters, JointTimeout):
     """Parameters of a node that leads a robot through motions."""
 
+    urdf_file: str = parameter(
+        "",
+        "path of the URDF, to find the meshes with which paths must not collide; empty: only "
+        "meshes of installed packages",
+    )
     automatic: bool = parameter(
         False,
         "continue automatically; false: wait for ~/next before each motion and capture",
@@ -137,6 +143,8 @@ class GuidedMotion(RobotNode[P]):
         if self._way is not None:
             raise ComRosError("the robot moves: a new description has to wait")
         p = self.parameters
+        if p.urdf_file:
+            model = replace(model, path=Path(p.urdf_file))
         feet, nominal = self._config.feet, self._config.nominal_posture(model)
         tour = Tour(model, feet, nominal, p.margin, p.speed, p.velocity_fraction)
         self.joints = JointInput(model.joint_names, p.joint_timeout)

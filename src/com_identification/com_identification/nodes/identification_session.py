@@ -68,6 +68,11 @@ class Parameters(RobotParameters, JointTimeout, AssumedJoints, FramePrefix):
         "",
         "path of settings (YAML) of the identification; empty: only the parameters count",
     )
+    urdf_file: str = parameter(
+        "",
+        "path of the URDF, to find the meshes with which proposed postures must not collide; "
+        "empty: only meshes of installed packages",
+    )
     storage_directory: str = parameter(
         "", "folder for postures, created if missing; empty: no posture can be captured"
     )
