@@ -18,6 +18,7 @@ csv_doubled           each row twice
 csv_two_runs          all gaits one after the other in one file, each from t = 0
 csv_jitter            times of receipt, 0.5 ms standard deviation
 csv_loss              2 % of the rows are missing
+csv_slow              100 Hz in place of 500 Hz
 dat, parquet, npz, mat    columns of text; arrays; MATLAB's v7.3
 
 refused: what must not be believed, and in which words it is refused: degrees, currents and a
@@ -260,6 +261,11 @@ class Formats:
 
         return self._tables(".csv", write_csv, change)
 
+    def csv_slow(self) -> tuple[list[Path], Path | None]:
+        """100 Hz in place of 500 Hz."""
+        fewer = lambda data: {n: v[::5] for n, v in data.items()}  # noqa: E731
+        return self._tables(".csv", write_csv, fewer)
+
     def dat(self) -> tuple[list[Path], Path | None]:
         """Columns with spaces between them."""
 
@@ -500,6 +506,7 @@ FORMATS = (
     "csv_two_runs",
     "csv_jitter",
     "csv_loss",
+    "csv_slow",
     "dat",
     "parquet",
     "npz",

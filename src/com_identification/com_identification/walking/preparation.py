@@ -9,7 +9,9 @@ from com_bags import WalkLog
 from com_identification.exceptions import WalkError
 from com_identification.walking.kernels import Limbs
 from com_identification.walking.log import (
+    GOOD_RATE,
     ConditionedLog,
+    band,
     condition,
     moving,
     moving_mean,
@@ -186,13 +188,20 @@ def prepare(
     unknowns = make_unknowns(
         model, config.servo.armature(model.joint_names), load, legs
     )
-    note = (
-        f"the IMU's orientation never changes in {sum(frozen)} of {len(logs)} recordings: it "
-        "counts as unknown there, the accelerometer shows the vertical"
-    )
-    notes = (note,) if any(frozen) else ()
+    notes = []
+    if any(frozen):
+        notes.append(
+            f"the IMU's orientation never changes in {sum(frozen)} of {len(logs)} recordings: it "
+            "counts as unknown there, the accelerometer shows the vertical"
+        )
+    period = max(each.period for each in data)
+    if 1.0 / period < GOOD_RATE:
+        notes.append(
+            f"joint states come {1.0 / period:.0f} times a second: motion up to "
+            f"{band(period):.0f} Hz is used, and standard deviations are larger than at 500 Hz"
+        )
     return PreparedWalk(
-        model, limbs, measured, data, noise, unknowns, posture, length, notes
+        model, limbs, measured, data, noise, unknowns, posture, length, tuple(notes)
     )
 
 

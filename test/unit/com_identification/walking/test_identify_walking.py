@@ -26,7 +26,7 @@ from com_identification.walking.unknowns import (
     Unknowns,
     make_unknowns,
 )
-from com_model import RobotModel
+from com_model import RobotModel, Sesc
 from com_model.dynamics.kinematics import body_poses
 from com_model.robots import load_robot
 
@@ -236,9 +236,22 @@ BAD = {
         name: getattr(log, name)[:2000] for name in vars(log)
     },
     "times a second: expected": lambda log: {
-        name: getattr(log, name)[::4] for name in vars(log)
+        name: getattr(log, name)[::5] for name in vars(log)
     },
 }
+
+
+def test_a_slow_driver_costs_accuracy_and_the_report_says_so(
+    recorded: Recorded, result: WalkResult
+) -> None:
+    log = recorded.log
+    found = recorded.identify(**{n: getattr(log, n)[::2] for n in vars(log)})
+    assert "come 100 times a second: motion up to 40 Hz is used" in report_text(found)
+    assert "times a second" not in report_text(result)
+    (com, C), true = found.com(found.posture), recorded.true
+    expected = Sesc(true).com(found.posture)
+    assert (np.abs(com - expected) < 3.0 * np.sqrt(np.diag(C))).all()
+    assert np.trace(C) > np.trace(result.com(found.posture)[1])
 
 
 def test_a_recording_of_two_runs_is_two_recordings(recorded: Recorded) -> None:
