@@ -84,6 +84,7 @@ COMMANDS = {
     "com_identification/posture_protocol": f"{HOAP2} --protocol {PROTOCOL} --output NEW/tips",
     "com_identification/propose_postures": f"{HOAP2} --output NEW/postures.yaml",
     "com_model/audit": URDF,
+    "com_model/inertials_to_mjcf": f"{URDF} {URDF}",  # no model of MuJoCo
     "com_model/com_setup": f"{URDF} --output NEW/hoap2.yaml",
     "com_demos/workspace": f"{HOAP2} --count 5000000 --output NEW",
     "com_demos/compare_urdfs": f"{URDF} {URDF} {URDF}",

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from com_model import RobotModel, Sesc
-from com_model.commands import audit, setup
+from com_model.commands import audit, inertials_to_mjcf, setup
 from com_model.exceptions import UrdfError
 from com_model.setup import describe
+from com_model.urdf.editing import Inertial, edit_inertials
 from com_model.urdf.mjcf import is_mjcf, urdf_of_mjcf
 
 ODD = """<?xml version="1.0"?>
@@ -213,3 +214,63 @@ def test_public_models():
         RobotModel.from_mjcf(folder / "humanoid.xml"), folder / "humanoid.xml"
     )
     assert found.limbs.kind == "humanoid"
+
+
+def test_corrected_inertials_go_back_where_they_were(odd, tmp_path, capsys):
+    """Into the file that has the body, and nothing else changes."""
+    text = odd.read_text()
+    begin, end = (
+        text.index('          <body name="finger"'),
+        text.index('          <body name="thumb"'),
+    )
+    (tmp_path / "finger.xml").write_text(
+        f"<mujocoinclude>{text[begin:end]}</mujocoinclude>"
+    )
+    odd.write_text(text[:begin] + '<include file="finger.xml"/>' + text[end:])
+    setup.main([str(odd), "--quiet"])
+    urdf = odd.with_suffix(".urdf")
+    model = RobotModel.from_file(urdf)
+    inertia = np.array([[0.3, 0.01, 0.02], [0.01, 0.35, -0.03], [0.02, -0.03, 0.4]])
+    changes = {
+        "trunk": Inertial(6.5, [0.02, -0.01, 0.05], inertia),
+        "finger": Inertial(0.2, [0.001, 0.0, 0.01], 1e-4 * inertia),
+    }
+    (tmp_path / "corrected.urdf").write_text(edit_inertials(model.xml, changes))
+    words = [str(tmp_path / "corrected.urdf"), str(odd)]
+    assert inertials_to_mjcf.main(words) == 0
+    assert "2 inertials: " in capsys.readouterr().out
+    new = RobotModel.from_mjcf(tmp_path / "odd_corrected.xml")
+    check(tmp_path / "odd_corrected.xml", new)
+    for name, inertial in changes.items():
+        k = new.link_index(name)
+        assert new.link_masses[k] == pytest.approx(inertial.mass, rel=1e-12)
+        np.testing.assert_allclose(new.link_coms[k], inertial.com, atol=1e-12)
+        np.testing.assert_allclose(new.link_inertias[k], inertial.inertia, atol=1e-12)
+    k = new.link_index("arm")
+    np.testing.assert_array_equal(
+        new.link_coms[k], model.link_coms[model.link_index("arm")]
+    )
+    before, after = odd.read_text(), (tmp_path / "odd_corrected.xml").read_text()
+    kept = [
+        line
+        for line in before.splitlines()
+        if "inertial" not in line and "include" not in line
+    ]
+    assert [line for line in after.splitlines() if line in kept] == kept
+    assert 'file="finger_corrected.xml"' in after
+    assert inertials_to_mjcf.main(words) == 2
+    assert "exists" in capsys.readouterr().err
+    assert inertials_to_mjcf.main([str(urdf), str(odd)]) == 0
+    assert "nothing to do" in capsys.readouterr().out
+
+
+def test_inertials_that_mujoco_ignores_are_not_written(odd, tmp_path, capsys):
+    odd.write_text(
+        odd.read_text().replace('inertiafromgeom="auto"', 'inertiafromgeom="true"')
+    )
+    setup.main([str(odd), "--quiet"])
+    model = RobotModel.from_file(odd.with_suffix(".urdf"))
+    changes = {"hand": Inertial(1.0, [0.0, 0.0, 0.0], np.eye(3))}
+    (tmp_path / "corrected.urdf").write_text(edit_inertials(model.xml, changes))
+    assert inertials_to_mjcf.main([str(tmp_path / "corrected.urdf"), str(odd)]) == 2
+    assert 'Set it to "auto"' in capsys.readouterr().err

@@ -1,7 +1,7 @@
 """Changes the inertials of links in the text of a URDF and leaves everything else as it stands."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -66,7 +66,7 @@ def edit_inertials(xml: str, inertials: Mapping[str, Inertial]) -> str:
         if name not in links:
             raise UnknownNameError("link", name, list(links))
         _check(inertial, links[name].element)
-    text = _Text(xml.encode())
+    text = XmlText(xml.encode())
     for node in urdf.node.all("link"):
         name = node.attributes["name"]
         if name in inertials:
@@ -89,7 +89,7 @@ def _check(inertial: Inertial, element: str) -> None:
         raise UrdfError("the new inertia is not symmetric", element, fix)
 
 
-class _Text:
+class XmlText:
     """A document of UTF-8, and replacements that are to be made in it."""
 
     def __init__(self, document: bytes) -> None:
@@ -128,6 +128,18 @@ class _Text:
             self._edits.append((end - 2, end, b">" + inner + margin + closing))
         else:
             self._edits.append((end, end, inner))
+
+    def replace(self, node: Node, line: str) -> None:
+        """Puts a line of XML in its place, whatever it contains.
+
+        Args:
+            node: The element.
+            line: XML, one element.
+        """
+        _, end = self._scan(node)
+        if self._document[end - 2 : end] != b"/>":
+            end = self._document.index(b">", node.end) + 1
+        self._edits.append((node.begin, end, line.encode()))
 
     def insert_after(self, node: Node, line: str) -> None:
         """Puts a line of XML behind it.
@@ -168,9 +180,9 @@ class _Text:
         return newline + (before if not before.strip() else b"")
 
 
-def _edit(text: _Text, node: Node, link: Link, new: Inertial) -> None:
+def _edit(text: XmlText, node: Node, link: Link, new: Inertial) -> None:
     """Writes what changes in a <link>."""
-    origin = f'<origin xyz="{_vector(new.com)}"/>'
+    origin = f'<origin xyz="{numbers_text(new.com)}"/>'
     numbers = {
         key: _number(v) for key, v in zip(INERTIA, new.inertia[UPPER], strict=True)
     }
@@ -190,7 +202,7 @@ def _edit(text: _Text, node: Node, link: Link, new: Inertial) -> None:
     if new.mass != link.mass:
         text.set(parts["mass"], "value", _number(new.mass))
     if moved and "origin" in parts:
-        text.set(parts["origin"], "xyz", _vector(new.com))
+        text.set(parts["origin"], "xyz", numbers_text(new.com))
     elif moved:
         text.insert_child(inertial, [origin])
     if not turned:
@@ -205,7 +217,12 @@ def _edit(text: _Text, node: Node, link: Link, new: Inertial) -> None:
         text.set(parts["inertia"], key, value)
 
 
-def _vector(values: Array) -> str:
+def numbers_text(values: Iterable[float]) -> str:
+    """Numbers with spaces between them, each the shortest that is read back as the same.
+
+    Args:
+        values: Any numbers.
+    """
     return " ".join(_number(value) for value in values)
 
 
