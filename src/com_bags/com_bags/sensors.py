@@ -24,6 +24,7 @@ from com_model.text import closest, listing, quote
 MARKERS = ("std_msgs/msg/String", "std_msgs/msg/Bool")
 IMU_NEAR = 0.03  # s, of an IMU's reading to the joint state that it is interpolated for
 _SHOWN = 5  # topics in a message
+_COPY = 2  # times as many messages has the topic of which another is a slow copy
 
 
 @dataclass(frozen=True)
@@ -179,9 +180,22 @@ class _Finder:
         for candidates in (spaced, fitting if only else []):
             if len(candidates) == 1:
                 return candidates[0]
+        if fastest := self._fastest_copy(fitting if only else spaced):
+            return fastest
         raise self._missing(
             f"no topic {name} for {role} ({type_name})", role, fitting, option
         )
+
+    def _fastest_copy(self, names: Sequence[str]) -> str:
+        """The one of topics with the same last name that the others are slow copies of.
+
+        Unitree's robots publish /lf/lowstate beside /lowstate. "" where they are no copies.
+        """
+        counts = {topic.name: topic.count for topic in self._topics}
+        first, *others = sorted(names, key=lambda name: -counts[name]) or [""]
+        same = len({name.rpartition("/")[2] for name in names}) == 1
+        slow = all(_COPY * counts[name] < counts[first] for name in others)
+        return first if others and same and slow else ""
 
     def _why_not(self, name: str, type_name: str, role: str) -> str:
         topic = next((topic for topic in self._topics if topic.name == name), None)

@@ -1,5 +1,7 @@
 """State messages of Unitree's robots stand for joint states and IMU."""
 
+import sqlite3
+
 import numpy as np
 import pytest
 from lowstate import message, write_humble
@@ -179,6 +181,24 @@ def test_a_bag_lists_its_topics_as_they_are(tmp_path):
         assert [(topic.name, topic.type_name) for topic in bag.topics()] == [
             ("/lowstate", GO)
         ]
+
+
+def test_a_slow_copy_of_the_topic_is_not_taken(tmp_path):
+    """A bag of all topics has /lf/lowstate, too, as the robots publish it."""
+    fast, slow = states(GO, range(12), 300), states(GO, range(12), 300)[::25]
+    write_humble(tmp_path / "bag", "/lowstate", GO, fast)
+    with sqlite3.connect(tmp_path / "bag" / "bag_0.db3") as database:
+        row = (
+            "INSERT INTO topics SELECT 2, '/lf/lowstate', type, serialization_format, "
+        )
+        database.execute(row + "offered_qos_profiles FROM topics WHERE id = 1")
+        values = [(time + 1000, data) for time, data in slow]
+        database.executemany(
+            "INSERT INTO messages(topic_id, timestamp, data) VALUES(2, ?, ?)", values
+        )
+    model, _ = load_robot("go2")
+    log, _ = read(tmp_path / "bag", model, "imu")
+    assert len(log.time) == 300
 
 
 def test_a_newer_firmware_may_append_fields(tmp_path):

@@ -23,6 +23,7 @@ from com_bags import (
     is_table,
     read_table,
 )
+from com_bags.standard_types import FIELDS
 from com_identification.capture.detector import StationaryInterval
 from com_identification.capture.from_bag import (
     TipTests,
@@ -200,7 +201,11 @@ def _read_bag(
     reader = SensorReader(
         bag, robot.model, robot.feet, topics, robot.imu_link, received
     )
-    total = sum(topic.count for topic in bag.topics() if topic.name in topics.names)
+    total = sum(
+        topic.count
+        for topic in bag.topics()
+        if topic.name in topics.names and topic.type_name in FIELDS
+    )
     recording = _record(reader, robot, marks, total, arguments)
     return replace(recording, topics=topic_lines(bag, robot, topics, reader))
 
