@@ -86,8 +86,8 @@ class LogFormat:
         Raises:
             BagError: The mapping does not fit the bag, or no known robot has these joints.
         """
-        if self.mapping is not None:
-            mapping = LogMapping(self.mapping, self.joints, self.feet)
+        mapping = self.mapping and LogMapping(self.mapping, self.joints, self.feet)
+        if mapping and mapping.of_messages:
             return mapping.conversions(sorted({each.topic for each in connections}))
         topics = {(each.msgtype, each.topic) for each in connections}
         return [

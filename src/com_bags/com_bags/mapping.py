@@ -8,7 +8,7 @@ all keys.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -81,133 +81,54 @@ class TableRows:
     leave_out: Sequence[Sequence[float]]
 
 
-class LogMapping:
-    """A mapping file, read for a log of one robot.
+class ChannelReader:
+    """Reads channels of a mapping, of the topics of a bag or the columns of a table.
 
     Args:
-        path: Of the YAML file.
         joints: Joints of the URDF, in its order.
-        feet: Topic of each foot's wrench, by the foot's frame.
-
-    Attributes:
-        tables: When the rows of each table are, after conversions(); "" is the log itself, others
-            are files beside it.
-
-    Raises:
-        ConfigError: It is no YAML file.
+        topics: Of the bag.
+        columns: Of the table; None: the log is a bag.
     """
 
     def __init__(
-        self, path: Path, joints: Sequence[str], feet: Mapping[str, str]
-    ) -> None:
-        data = read_yaml(path)
-        self._section = Section(_nested(data), str(path))
-        self._joints, self._feet = tuple(joints), feet
-        self._columns: Sequence[str] | None = None
-        self._topics: Sequence[str] = ()
-        self._columns_of: Callable[[str], Sequence[str]] = lambda _: ()
-        self.tables: dict[str, TableRows] = {}
-
-    def types(self) -> set[str]:
-        """Types of the standard messages of the file, by its sections alone."""
-        names = {"joints": JOINT_STATE, "feet": WRENCH, "plate": WRENCH}
-        found = {names[key] for key in self._section.entries() if key in names}
-        gyro = self._section.section("imu").raw("gyro")
-        return found | ({IMU} if gyro is not None else set())
-
-    def conversions(
         self,
+        joints: Sequence[str],
         topics: Sequence[str] = (),
-        columns_of: Callable[[str], Sequence[str]] | None = None,
-    ) -> list[Conversion]:
-        """What becomes joint states, IMU readings and wrenches.
+        columns: Sequence[str] | None = None,
+    ) -> None:
+        self._joints, self._topics, self._columns = tuple(joints), topics, columns
+
+    def joint_fields(
+        self, mapping: Section
+    ) -> tuple[tuple[str, ...], dict[str, Placed]]:
+        """Reads the joints: lists of numbers, or joint by joint.
 
         Args:
-            topics: Of the bag.
-            columns_of: Returns the columns of a table, "" or a file beside it; None: the log is a
-                bag.
+            mapping: The whole mapping, with sections joints, velocities, efforts.
+
+        Returns:
+            Names of the joints, and channels of their position, velocity and effort.
 
         Raises:
-            ConfigError: A key is wrong or unknown, or names what is not there.
+            ConfigError: There are no positions, or none of the URDF's joints.
         """
-        section = self._section
-        clocks: dict[str, Channel] = {}
-        self._topics = topics
-        if columns_of is None:
-            clocks = self._clocks(section)
-        else:
-            self._columns_of = columns_of
-            self._open_table(section, "")
-        found: list[Conversion] = []
-        if section.section("joints").entries():
-            found.append(self._joint_states(section.section("joints")))
-        if section.section("imu").entries():
-            found.append(self._imu(section.section("imu")))
-        feet = section.section("feet")
-        found += [self._wrench(frame, feet.section(frame)) for frame in feet.entries()]
-        for name in _OTHERS:
-            if section.raw(name) is not None:
-                problem = "is for tables of postures (identify --use rest)"
-                raise section.error(problem, name)
-        section.finish()
-        if not found:
-            raise section.error("expected joints, imu or feet")
-        return [replace(each, clock=clocks.get(each.source)) for each in found]
-
-    def _table_of(self, section: Section) -> str:
-        """The table that a section names, whose columns are meant from here on."""
-        name = section.text("table", "")
-        if self._columns is None:
-            if name:
-                raise section.error("is for logs that are tables", "table")
-        elif name in self.tables:
-            self._columns = self._columns_of(name)
-        elif Path(name).name != name:
-            raise section.error("expected the name of a file beside the log", "table")
-        else:
-            self._open_table(section, name)
-        return name
-
-    def _open_table(self, section: Section, name: str) -> None:
-        """Reads when a table's rows are, and which of them count."""
-        self._columns = self._columns_of(name)
-        rate, value = section.number("rate", 0.0, 1e-6), section.raw("time")
-        value = self._section.raw("time") if value is None and not rate else value
-        if value is None and not rate:
-            raise section.error("expected the column of time, or rate: HZ", "time")
-        time = None
-        if value is not None:
-            _, (time,) = self._channels(value, section, "time", 1)
-        use, out = (self._section.rows(key, 2) for key in ("use", "leave_out"))
-        self.tables[name] = TableRows(time, rate, use, out)
-
-    def _clocks(self, section: Section) -> dict[str, Channel]:
-        """The senders' clocks by topic."""
-        value = section.raw("time")
-        values = value if isinstance(value, list) else [value] * (value is not None)
-        placed = [self._channels(each, section, "time", 1) for each in values]
-        return {topic: channels[0] for topic, channels in placed}
-
-    def _joint_states(self, section: Section) -> Conversion:
-        """Joints as lists of numbers, or joint by joint."""
-        table = self._table_of(section)
-        section = self._section.section("joints")  # of which no key is read yet
+        section = mapping.section("joints")
         fields: dict[str, Placed] = {}
         if any(section.raw(key) is not None for key in _OF_JOINTS):
             names = section.names("names")
             for field in _OF_JOINTS:
                 value = section.raw(field)
                 if value is not None:
-                    fields[field] = self._channels(value, section, field)
+                    fields[field] = self.channels(value, section, field)
                     names = names or self._stems(value)
             names = names or self._joints
         else:
             names = tuple(n for n in section.entries() if n not in _OF_TABLE)
             fields["position"] = self._by_joint(section, names)
             for key, field in _FURTHER.items():
-                further = self._section.section(key)
+                further = mapping.section(key)
                 if further.entries():
-                    further = self._section.section(key)
+                    further = mapping.section(key)
                     fields[field] = self._by_joint(further, names)
                     further.finish()
         for key in _OF_TABLE:
@@ -216,89 +137,42 @@ class LogMapping:
         if "position" not in fields:
             raise section.error("expected the joints' positions", "position")
         if not set(names) & set(self._joints):
-            keys = f"expected {listing(_OF_JOINTS)}, names, or joints of the URDF"
-            there = f"its joints are {listing(self._joints, 6)}"
-            raise section.error(f"{keys}; got {listing(names, 6)}; {there}")
-        target = table, JOINT_STATE, "/joint_states"
-        return self._conversion(section, target, fields, names)
+            each = f"of each joint of the URDF ({listing(self._joints, 6)})"
+            raise section.error(
+                f"expected a column, or its constant value, {each}, or {listing(_OF_JOINTS)}; got "
+                f"{listing(names, 6) or 'nothing'}"
+            )
+        return names, fields
+
+    def channels(
+        self, value: Any, section: Section, key: str, count: int | None = None
+    ) -> Placed:
+        """Reads a channel, or a list of them.
+
+        Args:
+            value: Of the key.
+            section: In which it is.
+            key: Its key, for messages.
+            count: How many channels it must be; None: any number.
+
+        Raises:
+            ConfigError: It is none, or names what is not there.
+        """
+        values = value if isinstance(value, list) else [value]
+        if not values or value is None:
+            raise section.error("expected a channel, or a list of them", key)
+        found = joined([self._one(each, section, key) for each in values], section, key)
+        if count not in (None, len(found[1])):
+            problem = f"expected {count} channels, got {len(found[1])}"
+            raise section.error(problem, key)
+        return found
 
     def _by_joint(self, section: Section, names: Sequence[str]) -> Placed:
         """Channels of one number for each joint; NaN where one has none."""
         placed = [
-            self._channels(section.raw(name, np.nan), section, name, 1)
-            for name in names
+            self.channels(section.raw(name, np.nan), section, name, 1) for name in names
         ]
-        return self._joined(placed, section)
-
-    def _imu(self, section: Section) -> Conversion:
-        """Orientation, angular velocity and acceleration."""
-        table = self._table_of(section)
-        order = _ORDERS[section.text("order", "xyzw", tuple(_ORDERS))]
-        fields = {}
-        for key, field in _OF_IMU.items():
-            value = section.raw(key)
-            if value is None:
-                continue
-            topic, channels = self._channels(value, section, key)
-            if key == "orientation":
-                channels = _reordered(channels, order)
-            fields[field] = topic, channels
-        section.finish()
-        return self._conversion(section, (table, IMU, "/imu"), fields)
-
-    def _wrench(self, frame: str, section: Section) -> Conversion:
-        """Force and moment of the ground on a foot."""
-        if frame not in self._feet and self._feet:
-            valid = listing(sorted(self._feet))
-            raise section.error(f"no foot of the configuration; valid: {valid}")
-        table = self._table_of(section)
-        parts = [
-            self._channels(section.raw(key), section, key)
-            for key in ("force", "moment")
-        ]
-        section.finish()
-        target = "/" + self._feet.get(frame, f"{frame}/wrench").lstrip("/")
-        joined = {"wrench": self._joined(parts, section)}
-        return self._conversion(section, (table, WRENCH, target), joined)
-
-    def _conversion(
-        self,
-        section: Section,
-        target: tuple[str, str, str],
-        fields: Mapping[str, Placed],
-        names: Sequence[str] = (),
-    ) -> Conversion:
-        """A conversion of fields that are in one topic, to (table, type, topic)."""
-        source = self._joined(list(fields.values()), section)[0]
-        channels = {field: placed[1] for field, placed in fields.items()}
-        table, type_name, topic = target
-        return Conversion(source or table, topic, type_name, channels, tuple(names))
-
-    def _joined(
-        self, placed: Sequence[Placed], section: Section, key: str = ""
-    ) -> Placed:
-        """Channels after each other, of one topic."""
-        topics = sorted({topic for topic, _ in placed} - {""})
-        if len(topics) > 1:
-            problem = f"{listing(topics)} are different topics; expected one"
-            raise section.error(problem, key)
-        channels = tuple(channel for _, own in placed for channel in own)
-        return (topics[0] if topics else ""), channels
-
-    def _channels(
-        self, value: Any, section: Section, key: str, count: int | None = None
-    ) -> Placed:
-        """Channels of a value of the file."""
-        values = value if isinstance(value, list) else [value]
-        if not values or value is None:
-            raise section.error("expected a channel, or a list of them", key)
-        joined = self._joined(
-            [self._one(each, section, key) for each in values], section, key
-        )
-        if count not in (None, len(joined[1])):
-            problem = f"expected {count} channel, got {len(joined[1])}"
-            raise section.error(problem, key)
-        return joined
+        return joined(placed, section)
 
     def _one(self, value: Any, section: Section, key: str) -> Placed:
         """Channels of a text, a number, or a channel with its unit."""
@@ -341,7 +215,7 @@ class LogMapping:
             guess = f"did you mean {quote(meant)}? " if meant else ""
             there = listing(sorted(columns), 20)
             raise section.error(
-                f"{quote(text)} is no column of numbers; {guess}There are: {there}"
+                f"{quote(text)} is not a column of numbers; {guess}There are: {there}"
             )
         if len(scale) not in (1, len(found)):
             problem = (
@@ -368,6 +242,191 @@ class LogMapping:
         ]
         names = [stem if stem in self._joints else f"{stem}_joint" for stem in stems]
         return tuple(names) if set(names) <= set(self._joints) else ()
+
+
+class LogMapping:
+    """A mapping file, read for a log of one robot.
+
+    Args:
+        path: Of the YAML file.
+        joints: Joints of the URDF, in its order.
+        feet: Topic of each foot's wrench, by the foot's frame.
+
+    Attributes:
+        tables: When the rows of each table are, after conversions(); "" is the log itself, others
+            are files beside it.
+
+    Raises:
+        ConfigError: It is no YAML file.
+    """
+
+    def __init__(
+        self, path: Path, joints: Sequence[str], feet: Mapping[str, str]
+    ) -> None:
+        data = read_yaml(path)
+        self._section = Section(nested(data), str(path))
+        self._joints, self._feet = tuple(joints), feet
+        self._reader = ChannelReader(joints)
+        self._columns_of: Callable[[str], Sequence[str]] | None = None
+        self.tables: dict[str, TableRows] = {}
+
+    @property
+    def of_messages(self) -> bool:
+        """Whether it names topics; a mapping of columns says nothing of a bag."""
+        parts = (self._section.raw(key) for key in ("joints", "imu", "feet", "time"))
+        return any(text.startswith("/") for part in parts for text in _texts(part))
+
+    def types(self) -> set[str]:
+        """Types of the standard messages of the file, by its sections alone."""
+        names = {"joints": JOINT_STATE, "feet": WRENCH, "plate": WRENCH}
+        found = {names[key] for key in self._section.entries() if key in names}
+        gyro = self._section.section("imu").raw("gyro")
+        return found | ({IMU} if gyro is not None else set())
+
+    def conversions(
+        self,
+        topics: Sequence[str] = (),
+        columns_of: Callable[[str], Sequence[str]] | None = None,
+    ) -> list[Conversion]:
+        """What becomes joint states, IMU readings and wrenches.
+
+        Args:
+            topics: Of the bag.
+            columns_of: Returns the columns of a table, "" or a file beside it; None: the log is a
+                bag.
+
+        Raises:
+            ConfigError: A key is wrong or unknown, or names what is not there.
+        """
+        section = self._section
+        clocks: dict[str, Channel] = {}
+        self._reader = ChannelReader(self._joints, topics)
+        if columns_of is None:
+            clocks = self._clocks(section)
+        else:
+            self._columns_of = columns_of
+            self._open_table(section, "", columns_of)
+        found: list[Conversion] = []
+        if section.section("joints").entries():
+            found.append(self._joint_states(section.section("joints")))
+        if section.section("imu").entries():
+            found.append(self._imu(section.section("imu")))
+        feet = section.section("feet")
+        found += [self._wrench(frame, feet.section(frame)) for frame in feet.entries()]
+        for name in _OTHERS:
+            if section.raw(name) is not None:
+                problem = "is for tables of postures (identify --use rest)"
+                raise section.error(problem, name)
+        section.finish()
+        if not found:
+            raise section.error("expected joints, imu or feet")
+        return [replace(each, clock=clocks.get(each.source)) for each in found]
+
+    def _table_of(self, section: Section) -> str:
+        """The table that a section names, whose columns are meant from here on."""
+        name = section.text("table", "")
+        if self._columns_of is None:
+            if name:
+                raise section.error("is for logs that are tables", "table")
+        elif Path(name).name != name:
+            raise section.error("expected the name of a file beside the log", "table")
+        else:
+            self._open_table(section, name, self._columns_of)
+        return name
+
+    def _open_table(
+        self, section: Section, name: str, columns_of: Callable[[str], Sequence[str]]
+    ) -> None:
+        """Reads when a table's rows are, and which of them count."""
+        self._reader = ChannelReader(self._joints, columns=columns_of(name))
+        if name in self.tables:
+            return
+        rate, value = section.number("rate", 0.0, 1e-6), section.raw("time")
+        value = self._section.raw("time") if value is None and not rate else value
+        if value is None and not rate:
+            raise section.error("expected the column of time, or rate: HZ", "time")
+        time = None
+        if value is not None:
+            _, (time,) = self._reader.channels(value, section, "time", 1)
+        use, out = (self._section.rows(key, 2) for key in ("use", "leave_out"))
+        self.tables[name] = TableRows(time, rate, use, out)
+
+    def _clocks(self, section: Section) -> dict[str, Channel]:
+        """The senders' clocks by topic."""
+        value = section.raw("time")
+        values = value if isinstance(value, list) else [value] * (value is not None)
+        placed = [self._reader.channels(each, section, "time", 1) for each in values]
+        return {topic: channels[0] for topic, channels in placed}
+
+    def _joint_states(self, section: Section) -> Conversion:
+        """Positions, velocities and efforts of the joints."""
+        table = self._table_of(section)
+        names, fields = self._reader.joint_fields(self._section)
+        target = table, JOINT_STATE, "/joint_states"
+        return self._conversion(section, target, fields, names)
+
+    def _imu(self, section: Section) -> Conversion:
+        """Orientation, angular velocity and acceleration."""
+        table = self._table_of(section)
+        order = _ORDERS[section.text("order", "xyzw", tuple(_ORDERS))]
+        fields = {}
+        for key, field in _OF_IMU.items():
+            value = section.raw(key)
+            if value is None:
+                continue
+            topic, channels = self._reader.channels(value, section, key)
+            if key == "orientation":
+                channels = _reordered(channels, order)
+            fields[field] = topic, channels
+        section.finish()
+        return self._conversion(section, (table, IMU, "/imu"), fields)
+
+    def _wrench(self, frame: str, section: Section) -> Conversion:
+        """Force and moment of the ground on a foot."""
+        if frame not in self._feet and self._feet:
+            valid = listing(sorted(self._feet))
+            raise section.error(f"no foot of the configuration; valid: {valid}")
+        table = self._table_of(section)
+        parts = [
+            self._reader.channels(section.raw(key), section, key)
+            for key in ("force", "moment")
+        ]
+        section.finish()
+        target = "/" + self._feet.get(frame, f"{frame}/wrench").lstrip("/")
+        fields = {"wrench": joined(parts, section)}
+        return self._conversion(section, (table, WRENCH, target), fields)
+
+    def _conversion(
+        self,
+        section: Section,
+        target: tuple[str, str, str],
+        fields: Mapping[str, Placed],
+        names: Sequence[str] = (),
+    ) -> Conversion:
+        """A conversion of fields that are in one topic, to (table, type, topic)."""
+        source = joined(list(fields.values()), section)[0]
+        channels = {field: placed[1] for field, placed in fields.items()}
+        table, type_name, topic = target
+        return Conversion(source or table, topic, type_name, channels, tuple(names))
+
+
+def joined(placed: Sequence[Placed], section: Section, key: str = "") -> Placed:
+    """Channels after each other, of one topic.
+
+    Args:
+        placed: Channels with their topics.
+        section: In which they are.
+        key: Their key, for messages.
+
+    Raises:
+        ConfigError: They are of several topics.
+    """
+    topics = sorted({topic for topic, _ in placed} - {""})
+    if len(topics) > 1:
+        problem = f"{listing(topics)} are different topics; expected one"
+        raise section.error(problem, key)
+    channels = tuple(channel for _, own in placed for channel in own)
+    return (topics[0] if topics else ""), channels
 
 
 def _matching(pattern: str, columns: Sequence[str]) -> list[str]:
@@ -405,18 +464,34 @@ def _reordered(
     )
 
 
-def _nested(data: Any) -> Any:
-    """Keys with dots (imu.gyro) as sections."""
+def _texts(data: Any) -> Iterator[str]:
+    """All texts in lists and sections."""
+    if isinstance(data, str):
+        yield data
+    for value in data.values() if isinstance(data, dict) else ():
+        yield from _texts(value)
+    for value in data if isinstance(data, list) else ():
+        yield from _texts(value)
+
+
+def nested(data: Any) -> Any:
+    """Keys with dots (imu.gyro) as sections.
+
+    Args:
+        data: Content of a mapping file.
+
+    Raises:
+        ConfigError: A key is both a value and a section.
+    """
     if not isinstance(data, dict):
         return data
     found: dict[Any, Any] = {}
     for key, value in data.items():
-        first, _, rest = key.partition(".") if isinstance(key, str) else (key, "", "")
-        if not rest:
-            found[key] = value
-            continue
-        inside = found.setdefault(first, {})
-        if not isinstance(inside, dict):
-            raise ConfigError(f"{first} is both a value and a section", str(key))
-        inside[rest] = value
+        *parents, last = key.split(".") if isinstance(key, str) else [key]
+        inside = found
+        for part in parents:
+            inside = inside.setdefault(part, {})
+            if not isinstance(inside, dict):
+                raise ConfigError(f"{part} is both a value and a section", key)
+        inside[last] = value
     return found

@@ -1,6 +1,7 @@
 """The same motion in every kind of log is read as from a bag of standard messages."""
 
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +9,15 @@ from rosbags.rosbag1 import Writer as Ros1Writer
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
-from com_bags import Bag, LogFormat, SensorReader, TopicRequest, find_topics, read_walk
+from com_bags import (
+    Bag,
+    LogFormat,
+    SensorReader,
+    TopicReader,
+    TopicRequest,
+    find_topics,
+    read_walk,
+)
 from com_bags.commands import com_convert
 from com_bags.exceptions import BagError, DefinitionError, TableError, TopicError
 from com_bags.log_format import FORMATS
@@ -331,7 +340,7 @@ def test_messages_of_any_type(tmp_path, motion, go2, own, defined):
         ("imu.gyro: /robot/state omegas", "did you mean omega"),
         ("imu.gyroscope: /robot/state omega", "valid keys: acceleration, gyro"),
         ("cop: 1", "valid keys"),
-        ("joints.names: [a, b]", "got a, b; its joints are"),
+        ("joints.names: [a, b]", "got a, b"),
     ],
 )
 def test_a_wrong_line_of_a_mapping_is_named(tmp_path, motion, go2, own, line, words):
@@ -452,3 +461,37 @@ def test_a_file_beside_the_log_has_the_imu(tmp_path, motion, go2):
     mapping.write_text(f"{TABLE}imu.table: ../imu.csv\n")
     with pytest.raises(ConfigError, match="a file beside the log"):
         read(tmp_path / "joints.csv", go2, mapping)
+
+
+def test_a_mapping_of_columns_says_nothing_of_a_bag(tmp_path, motion, go2):
+    """Tables and bags of one robot are read with one mapping."""
+    write_text(tmp_path / "log.csv", columns(motion))
+    mapping = tmp_path / "map.yaml"
+    mapping.write_text(TABLE)
+    words = [str(tmp_path / "log.csv"), "--robot", "go2", "--mapping", str(mapping)]
+    assert com_convert.main([*words, "--output", str(tmp_path / "bag")]) == 0
+    check(read(tmp_path / "bag", go2, mapping)[0], motion, go2)
+
+
+def test_keys_with_dots_and_wrenches(tmp_path, motion):
+    hoap2, config = load_robot("hoap2")
+    data = {"t": motion["t"], "f": motion["q"][:, 0], "m": motion["q"][:, 1]}
+    write_text(tmp_path / "log.csv", data)
+    mapping = tmp_path / "map.yaml"
+    mapping.write_text(
+        "time: t\njoints.HEAD_JOINT1: 0.1\nfeet.l_sole.force: [f, f, 2.0]\n"
+        "feet.l_sole.moment: [m, {column: m, scale: -1.0}, 0.0]\n"
+    )
+    about = LogFormat.of(hoap2, config.feet)
+    about = replace(about, mapping=mapping)
+    with Bag(tmp_path / "log.csv", about) as bag:
+        assert {topic.name for topic in bag.topics()} == {
+            "/joint_states",
+            "/l_sole/wrench",
+        }
+        key = "/l_sole/wrench", "geometry_msgs/msg/WrenchStamped"
+        reader = TopicReader(bag, *key)
+        (block,) = [reader.read(each[key]) for each in bag.blocks([key], 10**10)]
+    f, m = data["f"], data["m"]
+    expected = np.column_stack((f, f, 2.0 + 0.0 * f, m, -m, 0.0 * m))
+    np.testing.assert_allclose(block.values("wrench"), expected)

@@ -14,7 +14,8 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from com_bags import SensorBlock, Table, TableError
-from com_bags.mapping import UNITS
+from com_bags.channels import Channel
+from com_bags.mapping import ChannelReader
 from com_identification.capture.com_evidence import ComEvidence
 from com_identification.capture.detector import StationaryInterval
 from com_identification.capture.streams import NS_PER_S
@@ -26,7 +27,7 @@ from com_model.dynamics import GRAVITY
 from com_model.dynamics.kinematics import link_pose_batch
 from com_model.geometry.rotations import rotations_about
 from com_model.strict_yaml import Section
-from com_model.text import closest, listing, quote
+from com_model.text import listing
 
 # m, of a moment about the vertical over the weight, where it is not measured
 _TURN = 0.1
@@ -90,6 +91,7 @@ class TableReader:
     ) -> None:
         self._table, self._model, self._feet = table, model, tuple(feet)
         self._used: dict[str, None] = {}
+        self._reader = ChannelReader(model.joint_names, columns=list(table.columns))
         self._weight, self._forces_needed = model.mass * GRAVITY, forces_needed
         self._notes: list[str] = list(table.notes)
         self.by_rows = (
@@ -97,9 +99,7 @@ class TableReader:
         )
         self._samples = mapping.whole("samples", 1)
         seconds = self._time(mapping)
-        self._Q, self._effort = (
-            self._joints(mapping.section(k)) for k in ("joints", "efforts")
-        )
+        self._Q, self._effort = self._joints(mapping)
         if lost := np.isnan(self._Q).all(axis=0).nonzero()[0].tolist():
             names = listing([model.joint_names[i] for i in lost], 10)
             raise mapping.error(
@@ -207,36 +207,25 @@ class TableReader:
             posture, noise=np.hstack((posture.noise, np.vstack((columns, rest))))
         )
 
-    def _column(self, name: Any, section: Section, key: str) -> Array:
-        columns = self._table.columns
-        if not isinstance(name, str) or name not in columns:
-            meant = closest(str(name), sorted(columns))
-            guess = f"did you mean {quote(meant)}? " if meant else ""
-            there = listing(sorted(columns), 20)
-            problem = f"{quote(str(name))} is not a column of numbers; {guess}There are: {there}"
-            raise section.error(problem, key)
-        self._used[name] = None
-        return columns[name]
-
     def _channel(self, value: Any, section: Section, key: str) -> Array:
         """(N,) of a channel."""
-        if isinstance(value, int | float):
-            return np.full(self._table.rows, float(value))
-        if not isinstance(value, dict):
-            return self._column(value, section, key)
-        own = Section(value, section.source, f"{section.path}.{key}".strip("."))
-        column = self._column(own.raw("column"), section, key)
-        unit = UNITS[own.text("unit", "1", tuple(UNITS))]
-        result = own.number("scale", 1.0) * unit * column + own.number("offset", 0.0)
-        own.finish()
-        return np.asarray(result)
+        return self._channels(section, key, 1, value)[:, 0]
 
-    def _channels(self, section: Section, key: str, count: int) -> Array:
-        """(N, count) of a list of channels."""
-        values = section.raw(key)
-        if not isinstance(values, list) or len(values) != count:
-            raise section.error(f"expected a list of {count} channels", key)
-        return np.column_stack([self._channel(value, section, key) for value in values])
+    def _channels(
+        self, section: Section, key: str, count: int | None, value: Any = None
+    ) -> Array:
+        """(N, count) of a list of channels, by default that of the key."""
+        value = section.raw(key) if value is None else value
+        return self._numbers(self._reader.channels(value, section, key, count)[1])
+
+    def _numbers(self, channels: Sequence[Channel]) -> Array:
+        """(N, k) of channels."""
+        names = [channel.path for channel in channels]
+        self._used.update(dict.fromkeys(name for name in names if name))
+        zero = np.zeros(self._table.rows)
+        columns = [self._table.columns.get(name, zero) for name in names]
+        pairs = zip(channels, columns, strict=True)
+        return np.hstack([each.values(column[:, None]) for each, column in pairs])
 
     def _time(self, mapping: Section) -> Array:
         """(N,) s from the first row."""
@@ -268,14 +257,26 @@ class TableReader:
             )
         return np.asarray(keep)
 
-    def _joints(self, section: Section) -> Array:
-        """(N, n) by the joints' names, NaN of those that are not there."""
-        names = self._model.joint_names
-        values = [
-            self._channel(section.raw(name, np.nan), section, name) for name in names
-        ]
-        section.finish()
-        return np.column_stack(values)
+    def _joints(self, mapping: Section) -> tuple[Array, Array]:
+        """Positions and efforts (N, n), NaN of joints that are not there."""
+        model = self._model
+        names, fields = self._reader.joint_fields(mapping)
+        if unknown := [name for name in names if name not in model.joint_names]:
+            raise mapping.error(
+                f"{listing(unknown)} are no joints of the robot; they are "
+                f"{listing(model.joint_names, 50)}",
+                "joints",
+            )
+        found = []
+        for field in ("position", "effort"):
+            found.append(np.full((self._table.rows, model.n_joints), np.nan))
+            if field in fields:
+                values = self._numbers(fields[field][1])
+                if values.shape[1] != len(names):
+                    problem = f"{values.shape[1]} channels for {len(names)} joints"
+                    raise mapping.error(f"{problem}: give names", f"joints.{field}")
+                found[-1][:, [model.joint_index(name) for name in names]] = values
+        return found[0], found[1]
 
     def _read_feet(self, mapping: Section) -> list[_Wrench]:
         """Wrenches of each foot in its sensor's frame, with its sign."""
@@ -348,7 +349,7 @@ class TableReader:
             )
         for i, cell in enumerate(cells):
             own = Section(cell, section.source, f"{section.path}.cells[{i}]")
-            raw = self._column(own.raw("column"), own, "column")
+            raw = self._channel(own.raw("column"), own, "column")
             points, powers = np.array(own.rows("table", 2)), own.raw("polynomial", [])
             if len(points) > 1 and (np.diff(points[:, 0]) > 0.0).all():
                 force = np.interp(raw, points[:, 0], points[:, 1], np.nan, np.nan)

@@ -23,6 +23,7 @@ from com_bags import (
     is_table,
     read_table,
 )
+from com_bags.mapping import nested
 from com_bags.standard_types import FIELDS
 from com_identification.capture.detector import StationaryInterval
 from com_identification.capture.from_bag import (
@@ -168,7 +169,7 @@ def _read_file(
     if arguments.mapping is None:
         problem = "a table needs a mapping of its columns: --guess prints one"
         raise ConfigError(problem, "--mapping is missing")
-    section = Section(read_yaml(arguments.mapping), arguments.mapping)
+    section = Section(nested(read_yaml(arguments.mapping)), arguments.mapping)
     needed = not arguments.tip_over
     reader = TableReader(
         read_table(path), section, robot.model, robot.feet, robot.imu_link, needed

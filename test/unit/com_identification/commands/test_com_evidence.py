@@ -155,7 +155,7 @@ def test_empty_cells_say_nothing(biped):
         ),
         (known, "com", {"w": "c0"}, "unknown key 'w'"),
         (known, "com", {"std": 0.0}, "com.std"),
-        (tipped, "tip_over", {"edge_x": None}, "None.* is not a column of numbers"),
+        (tipped, "tip_over", {"edge_x": None}, "edge_x: expected a channel"),
         (
             tipped,
             "tip_over",
