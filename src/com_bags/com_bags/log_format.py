@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -10,10 +11,11 @@ from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from com_bags.channels import Conversion
 from com_bags.decoding import message_types
-from com_bags.exceptions import DefinitionError
+from com_bags.exceptions import DefinitionError, TopicError
 from com_bags.mapping import LogMapping
 from com_bags.message_layout import Types
 from com_bags.robot_states import STATE_ROBOTS, STATE_TYPES, state_conversions
+from com_bags.standard_types import JOINT_STATE
 from com_model import Foot, RobotModel
 
 _MAX_DEFINITION = 2**16  # bytes of a file
@@ -90,14 +92,14 @@ class LogFormat:
         if mapping and mapping.of_messages:
             return mapping.conversions(sorted({each.topic for each in connections}))
         topics = {(each.msgtype, each.topic) for each in connections}
-        return [
-            conversion
-            for kind, topic in sorted(topics)
-            if kind in STATE_TYPES
-            for conversion in state_conversions(
-                kind, topic, (*self.joints, *self.links), self.name
-            )
-        ]
+        # state messages of a robot that nobody knows do not matter beside standard ones
+        needed = self.name or JOINT_STATE not in {kind for kind, _ in topics}
+        names, found = (*self.joints, *self.links), list[Conversion]()
+        for kind, topic in sorted(topics):
+            if kind in STATE_TYPES:
+                with nullcontext() if needed else suppress(TopicError):
+                    found += state_conversions(kind, topic, names, self.name)
+        return found
 
     def table_types(self) -> set[str]:
         """Types of the messages that are made of a table's rows, at a glance.

@@ -21,7 +21,9 @@ from com_bags import (
 from com_bags.commands import com_convert
 from com_bags.exceptions import BagError, DefinitionError, TableError, TopicError
 from com_bags.log_format import FORMATS
-from com_model import load_robot
+from com_bags.robot_states import STATE_TYPES
+from com_bags.standard_types import JOINT_STATE
+from com_model import RobotModel, load_robot
 from com_model.exceptions import ConfigError
 
 START, COUNT = 1_700_000_000, 300
@@ -495,3 +497,35 @@ def test_keys_with_dots_and_wrenches(tmp_path, motion):
     f, m = data["f"], data["m"]
     expected = np.column_stack((f, f, 2.0 + 0.0 * f, m, -m, 0.0 * m))
     np.testing.assert_allclose(block.values("wrench"), expected)
+
+
+def test_state_messages_of_an_unknown_robot_beside_joint_states(tmp_path, messages):
+    """A bag of all topics has /lowstate, although a driver publishes joint_states."""
+    names = ["knee", "hip"]
+    model = RobotModel.from_urdf(
+        '<robot name="r"><link name="base"><inertial><mass value="1"/><inertia ixx="1" iyy="1" '
+        'izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+        + "".join(
+            f'<link name="{n}"/><joint name="{n}" type="continuous"><parent link="base"/><child '
+            f'link="{n}"/></joint>'
+            for n in names
+        )
+        + "</robot>"
+    )
+    store = get_typestore(Stores.ROS2_JAZZY)
+    for kind, text in STATE_TYPES["unitree_go/msg/LowState"].definitions.items():
+        store.register(get_types_from_msg(text, kind))
+    with Writer(
+        tmp_path / "bag", version=9, storage_plugin=StoragePlugin.MCAP
+    ) as writer:
+        joints = writer.add_connection("/joint_states", JOINT_STATE, typestore=store)
+        writer.add_connection("/lowstate", "unitree_go/msg/LowState", typestore=store)
+        for k in range(5):
+            payload = messages.bytes(messages.joints(k + 1, names, [0.1 * k, 1.0]))
+            writer.write(joints, START * 10**9 + k, payload)
+    with Bag(tmp_path / "bag", LogFormat.of(model, ())) as bag:
+        topics = find_topics(bag.topics(), (), TopicRequest(), False, "bag")
+        (block,) = SensorReader(bag, model, (), topics).blocks()
+    np.testing.assert_allclose(
+        block.Q[:, model.joint_index("knee")], 0.1 * np.arange(5)
+    )
