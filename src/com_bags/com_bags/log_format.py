@@ -65,14 +65,11 @@ class LogFormat:
         if options is None:
             return about
         folder = options.definitions
-        mapping = None if options.mapping is None else Path(options.mapping)
-        return cls(
-            about.joints,
-            about.links,
-            names,
-            mapping,
-            options.format or "",
-            {} if folder is None else read_definitions(Path(folder)),
+        return replace(
+            about,
+            mapping=None if options.mapping is None else Path(options.mapping),
+            name=options.format or "",
+            definitions={} if folder is None else read_definitions(Path(folder)),
         )
 
     def with_definitions(self, definitions: Mapping[str, str]) -> "LogFormat":

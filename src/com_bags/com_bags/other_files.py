@@ -69,17 +69,21 @@ class Ros1File:
         try:
             with Reader(path) as reader:
                 own = list(reader.connections)
+            readable = []
             for each in own:
-                types |= get_types_from_msg(each.msgdef.data, each.msgtype)
+                with suppress(Exception):  # of a topic that may not matter
+                    types |= get_types_from_msg(each.msgdef.data, each.msgtype)
+                    readable.append(each)
             types |= {name: latest[name] for name in types if name == _HEADER}
             self._store.register(types)
-            for each in own:
-                text, _ = self._store.generate_msgdef(each.msgtype, ros_version=2)
-                made = each._replace(
-                    msgdef=MessageDefinition(Format.MSG, text),
-                    ext=ConnectionExtRosbag2("cdr", []),
-                )
-                self.connections.append(made)
+            for each in readable:
+                with suppress(Exception):  # nor may a type that it contains
+                    text, _ = self._store.generate_msgdef(each.msgtype, ros_version=2)
+                    made = each._replace(
+                        msgdef=MessageDefinition(Format.MSG, text),
+                        ext=ConnectionExtRosbag2("cdr", []),
+                    )
+                    self.connections.append(made)
         except Exception as error:  # rosbags raises many types
             problem = f"this ROS 1 bag cannot be read: {str(error)[:160]}"
             raise BagError(
@@ -104,7 +108,8 @@ class Ros1File:
                 wanted = [
                     each
                     for each in reader.connections
-                    if (topics is None or each.topic in topics)
+                    if each.id in own
+                    and (topics is None or each.topic in topics)
                     and (not types or each.msgtype in types)
                 ]
                 for each, time, raw in reader.messages(wanted) if wanted else ():

@@ -381,6 +381,8 @@ def test_a_bag_of_ros_1(tmp_path, motion, go2):
             "/joint_states", "sensor_msgs/msg/JointState", typestore=store
         )
         imu = writer.add_connection("/imu", "sensor_msgs/msg/Imu", typestore=store)
+        odd = {"msgdef": "no definition ///", "md5sum": 32 * "0"}
+        writer.add_connection("/odd", "odd/msg/Odd", **odd)  # does not matter
         for k in range(COUNT):
             time = START * 10**9 + k * 2_000_000
             stamp = make["builtin_interfaces/msg/Time"](*divmod(time, 10**9))

@@ -81,7 +81,7 @@ class StateAdapter(RobotNode[Parameters]):
             raise ParameterError("driver", driver, fix)
         self._format: LogFormat | None = None
         self._missing = ""
-        self._received = self._published = 0
+        self._received = 0
         self.follow_robot_description()
 
     def use_model(self, model: RobotModel) -> None:
@@ -103,6 +103,8 @@ class StateAdapter(RobotNode[Parameters]):
         for subscription in list(self.subscriptions):
             if subscription.topic_name in self.converters:
                 self.destroy_subscription(subscription)
+        for _, publisher in (pair for own in self.converters.values() for pair in own):
+            self.destroy_publisher(publisher)
         self.converters = {}
 
     def watch(self) -> None:
