@@ -11,7 +11,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 from com_demos.background import free_domain_id
-from com_demos.sway_demo import SwayMonitor
+from com_demos.sway_monitor import SwayMonitor
 from com_estimation.nodes.com_conversions import (
     numpy_to_center_of_mass,
     numpy_to_sesc_chain,

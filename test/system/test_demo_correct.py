@@ -18,7 +18,7 @@ def test_hoap2_falls_is_measured_and_stands(run, tmp_path):
     assert figures["found_kg"] == pytest.approx(figures["load_kg"], abs=0.05)
     assert figures["believed_error_mm"] > 10.0
     assert figures["corrected_error_mm"] < 1.0
-    assert figures["truths_matched"] > 800  # 8.5 s at 100 Hz
+    assert figures["truths_matched"] > 400  # 4.5 s at 100 Hz
     believed, _ = load_robot("hoap2")
     (urdf,) = (
         path
@@ -38,7 +38,6 @@ def test_hoap2_falls_is_measured_and_stands(run, tmp_path):
     [
         (["--robot", "nobody"], ("nobody", "biped3")),
         (["--speed", "99"], ("--speed", "0.05", "10")),
-        (["--robot", "biped3"], ("biped3 cannot lean", "l_ankle, r_ankle")),
     ],
 )
 def test_what_cannot_be_shown_is_refused_at_once(tmp_path, refusal, words, names):

@@ -95,6 +95,12 @@ class Background:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(timeout=1.0)
 
+    def interrupt(self) -> None:
+        """Ask the command to end, and do not wait for it."""
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGINT)
+
     def tail(self, lines: int = 12) -> str:
         """Return the last lines of the log."""
         try:
@@ -281,11 +287,26 @@ class ListeningNode(Node, ABC):
 
 
 @contextmanager
-def launched(command: Sequence[str], log: Path) -> Iterator[Background]:
-    """Run a launch in the background, and ROS in this process."""
-    rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
+def ros(domain_id: int | None = None) -> Iterator[None]:
+    """Run ROS in this process, in a domain; None: that of the environment."""
+    rclpy.init(
+        args=[], domain_id=domain_id, signal_handler_options=SignalHandlerOptions.NO
+    )
     try:
-        with Background(command, log) as launch:
-            yield launch
+        yield
     finally:
         rclpy.try_shutdown()
+
+
+@contextmanager
+def launched(
+    command: Sequence[str], log: Path, domain_id: int | None = None
+) -> Iterator[Background]:
+    """Run a launch in the background, and ROS in this process, in the same domain."""
+    with ros(domain_id), Background(command, log, in_domain(domain_id)) as launch:
+        yield launch
+
+
+def in_domain(domain_id: int | None) -> dict[str, str]:
+    """Return the environment of a program in a domain; None: in that of the environment."""
+    return os.environ | ({} if domain_id is None else {"ROS_DOMAIN_ID": str(domain_id)})

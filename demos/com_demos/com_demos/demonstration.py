@@ -15,20 +15,35 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
 from rich.console import Console
 
-from com_demos.background import Background, ListeningNode, free_domain_id, launched
+from com_demos.background import (
+    DOMAIN_IDS,
+    Background,
+    ListeningNode,
+    free_domain_id,
+    in_domain,
+    launched,
+    ros,
+)
 from com_demos.exceptions import RunError
 from com_demos.live import WAITING, LiveView
-from com_model import ComModelError, ConfigError, RobotFiles, find_robot
+from com_model import (
+    ComModelError,
+    ConfigError,
+    RobotConfig,
+    RobotFiles,
+    RobotModel,
+    find_robot,
+)
 from com_model.html import UNKNOWN, bullets, image, report, table
 
-POLL_S = 0.01
+POLL_S = 0.02
 REFRESH_S = 0.25
 # What tools/run_launch and ros2 launch print of a node that ended by an error.
 DEAD_NODE = re.compile(
@@ -51,9 +66,15 @@ class Times:
 
 
 def record(
-    monitor: ListeningNode, launch: Background, times: Times, view: LiveView
+    monitor: ListeningNode,
+    launch: Background,
+    times: Times,
+    view: LiveView,
+    meanwhile: Callable[[], object] = lambda: None,
 ) -> None:
     """Listen to a launch until the data of a run has arrived, or all has ended before its time.
+
+    As soon as what is to be recorded begins, meanwhile is called.
 
     Raises RunError where no data came, it stopped coming, or the launch ended, KeyboardInterrupt
     where SIGINT or SIGTERM arrived.
@@ -100,6 +121,7 @@ def record(
         listen(lambda _: monitor.received > 0, times.first_message)
         listen(settled, times.silence)
         monitor.start_over()
+        meanwhile()
         listen(
             lambda _: monitor.ended or monitor.elapsed >= times.record,
             times.silence,
@@ -183,6 +205,21 @@ def find_configured_robot(
     return robot, robot.config
 
 
+def with_fitting_config(
+    robot: RobotFiles, model: RobotModel
+) -> tuple[RobotFiles, RobotConfig | None]:
+    """Read the configuration of a robot's name, unless it is about another robot."""
+    if robot.config is None:
+        return robot, None
+    config = RobotConfig.from_file(robot.config)
+    try:
+        config.attach(model)
+    except ComModelError as error:
+        print(f"{robot.name}: not the robot of that name, so it has no feet: {error}")
+        return replace(robot, config=None), None
+    return robot, config
+
+
 def launch_words(file: str, robot: RobotFiles, **arguments: object) -> list[str]:
     """Return the command that starts a launch file: ros2 launch, or run_launch without ROS."""
     ros = shutil.which("ros2") and importlib.util.find_spec("ros2launch")
@@ -221,33 +258,104 @@ def listen(
     times: Times,
     what: str,
     options: argparse.Namespace,
+    meanwhile: Callable[[], object] = lambda: None,
 ) -> Monitor:
     """Start a launch, show and record what arrives, stop it; return the node with its recording.
 
-    What is shown begins with the robot's name and a colon. RunError: no data came, or it stopped
-    coming.
+    What is shown begins with the robot's name and a colon. As soon as the recording begins,
+    meanwhile is called. RunError: no data came, or it stopped coming.
     """
     domain = os.environ.setdefault("ROS_DOMAIN_ID", str(free_domain_id() or 0))
     options.output.mkdir(parents=True, exist_ok=True)
     log = options.output / "launch.log"
     print(f"{what}; ROS_DOMAIN_ID {domain}, log {log}", flush=True)
-    if options.view != "off" and importlib.util.find_spec("viser") is None:
+    with launched([*command, *viewer_arguments(options)], log) as launch:
+        return _follow(launch, make_monitor, times, what, options, meanwhile)
+
+
+@dataclass(frozen=True)
+class AheadLaunch:
+    """A launch that runs in a domain of its own, before anybody listens to it.
+
+    Attributes:
+        launch: its programs.
+        domain_id: of the domain.
+        viewer: command that starts a viewer in it.
+    """
+
+    launch: Background
+    domain_id: int
+    viewer: Sequence[str]
+
+    @classmethod
+    @contextmanager
+    def start(
+        cls, command: Sequence[str], robot: RobotFiles, log: Path
+    ) -> Iterator["AheadLaunch"]:
+        """Start a launch with a robot, after which others go first; it is stopped in the end."""
+        taken = int(os.environ.get("ROS_DOMAIN_ID", "0"))
+        among = [number for number in DOMAIN_IDS if number != taken]
+        domain_id = free_domain_id(among) or among[0]
+        only = {"simulation": "false", "sesc": "false", "state_publisher": "false"}
+        viewer = launch_words("robot.launch.xml", robot, use_sim_time="true", **only)
+        command = ["nice", *command]
+        with Background(command, log, in_domain(domain_id)) as launch:
+            yield cls(launch, domain_id, viewer)
+
+    def listen(
+        self,
+        make_monitor: Callable[[], Monitor],
+        times: Times,
+        what: str,
+        options: argparse.Namespace,
+    ) -> Monitor:
+        """Show and record what arrives from now on, as the function listen; ask it to end."""
+        print(
+            f"{what}; ROS_DOMAIN_ID {self.domain_id}, log {self.launch.log}", flush=True
+        )
+        with ExitStack() as stack:
+            if arguments := viewer_arguments(options):
+                log, command = options.output / "viewer.log", [*self.viewer, *arguments]
+                stack.enter_context(launched(command, log, self.domain_id))
+            else:
+                stack.enter_context(ros(self.domain_id))
+            monitor = _follow(self.launch, make_monitor, times, what, options)
+            self.launch.interrupt()
+            return monitor
+
+
+def viewer_arguments(options: argparse.Namespace) -> list[str]:
+    """Return the arguments of a launch that start the viewer where it is wanted; say where."""
+    if options.view == "off":
+        return []
+    if importlib.util.find_spec("viser") is None:
         print("no viewer: install viser>=1.1,<1.2 (pip), or say --view off", flush=True)
-    elif options.view != "off":
-        port = next(port for port in range(8080, 8180) if _is_free(port))
-        command = [*command, "viewer:=true", f"viewer_port:={port}"]
-        print(f"viewer: http://127.0.0.1:{port}", flush=True)
-    with launched(command, log) as launch:
-        monitor = make_monitor()
-        title = what.partition(":")[0]
-        record(monitor, launch, times, LiveView(title, times.record, Console()))
-        if options.view == "stay":
-            print("the viewer stays until Ctrl-C", flush=True)
-            monitor.release()
-            with suppress(KeyboardInterrupt):
-                while launch.exit_code is None:
-                    time.sleep(0.2)
-        return monitor
+        return []
+    port = next(port for port in range(8080, 8180) if _is_free(port))
+    print(f"viewer: http://127.0.0.1:{port}", flush=True)
+    return ["viewer:=true", f"viewer_port:={port}"]
+
+
+def _follow(
+    launch: Background,
+    make_monitor: Callable[[], Monitor],
+    times: Times,
+    what: str,
+    options: argparse.Namespace,
+    meanwhile: Callable[[], object] = lambda: None,
+) -> Monitor:
+    """Show and record what a launch publishes; return the node with its recording."""
+    monitor = make_monitor()
+    title = what.partition(":")[0]
+    view = LiveView(title, times.record, Console())
+    record(monitor, launch, times, view, meanwhile)
+    if options.view == "stay":
+        print("the viewer stays until Ctrl-C", flush=True)
+        monitor.release()
+        with suppress(KeyboardInterrupt):
+            while launch.exit_code is None:
+                time.sleep(0.2)
+    return monitor
 
 
 def _is_free(port: int) -> bool:

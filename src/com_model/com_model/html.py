@@ -12,9 +12,10 @@ import re
 from collections.abc import Iterable, Sequence
 from io import StringIO
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import matplotlib
-from matplotlib.figure import Figure
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 UNKNOWN = "–"
 
@@ -151,8 +152,10 @@ def bar(value: float, std: float, prior_std: float) -> Raw:
     return Raw(f'<svg width="120" height="14">{prior}{zero}{spread}{dot}</svg>')
 
 
-def svg(figure: Figure) -> Raw:
+def svg(figure: "Figure") -> Raw:
     """A figure in SVG with text as text, without date or version of the tool; can scroll."""
+    import matplotlib  # takes half a second, and many pages have no figure
+
     out = StringIO()
     with matplotlib.rc_context({"svg.hashsalt": "report", "svg.fonttype": "none"}):
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})

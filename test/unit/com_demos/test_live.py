@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from com_demos.live import LiveView, line
-from com_demos.sway_demo import Series
+from com_demos.sway_monitor import Series
 
 
 def series(count: int = 101, error: float = 2e-9, margin: float = 0.0416) -> Series:

@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from com_demos.sway_demo import Series, plot_figure
+from com_demos.sway_demo import plot_figure
+from com_demos.sway_monitor import Series
 from com_model.plotting import save_png
 
 

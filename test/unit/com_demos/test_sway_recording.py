@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from com_demos.sway_demo import Recording
+from com_demos.sway_monitor import Recording
 
 START = 1_700_000_000_123_456_789
 

@@ -42,7 +42,7 @@ def sway(com: Array, width: float, count: int = 2) -> JointPath:
 
 
 def reach(com: Array, corners: Array, margin: float) -> JointPath:
-    """Moves the CoM forwards, back, left and right towards the margin, returning each time.
+    """Moves the CoM back, forwards, left and right towards the margin, returning each time.
 
     Args:
         com: (3,) m, where it begins, balance frame.
@@ -52,7 +52,7 @@ def reach(com: Array, corners: Array, margin: float) -> JointPath:
     outline = as_array("corners", corners, (None, 2))
     far = 10.0 * float(np.abs(outline - com[:2]).max())
     points = [com]
-    for direction in ((1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0)):
+    for direction in ((-1.0, 0.0), (1.0, 0.0), (0.0, 1.0), (0.0, -1.0)):
         points += [_reached(com, outline, margin, far * np.array(direction)), com]
     return JointPath.through(points, STEP_TIME)
 

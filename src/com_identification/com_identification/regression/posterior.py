@@ -20,7 +20,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
-from scipy.optimize import nnls
 
 from com_identification.regression.priors import BodyPriors
 from com_identification.regression.rows import (
@@ -387,6 +386,8 @@ def bound(
     A, b = columns[free] @ root, slack[free]  # a y <= b
     scale = np.linalg.norm(A, axis=1)
     A, b = A / scale[:, None], b / scale
+    from scipy.optimize import nnls  # takes half a second, and few fits need it
+
     u, _ = nnls(np.vstack((-A.T, -b)), np.append(np.zeros(len(x)), 1.0))
     residual = np.append(-A.T @ u, -b @ u) - np.append(np.zeros(len(x)), 1.0)
     y = -residual[:-1] / residual[-1]
