@@ -1,6 +1,7 @@
 """A Go2 with a load on its back trots in simulation; com_identification records it beside that."""
 
 import numpy as np
+import pytest
 from service_caller import ServiceCaller
 from std_srvs.srv import SetBool
 
@@ -19,6 +20,8 @@ QUIET = ["sesc:=false", "rviz:=false", "state_publisher:=false"]
 SECONDS = 32  # of the recording; a file has 10
 
 
+# test/integration/test_record_walk.py has the same without launch and physics.
+@pytest.mark.exhaustive
 def test_a_trot_is_recorded_analysed_and_identified(launch, ear, tmp_path):
     phases = ear.listen(GaitPhase, "gait/stance")
     said = ear.listen(WalkRecording, "identification/walk_recording")
