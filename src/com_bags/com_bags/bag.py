@@ -13,6 +13,7 @@ import yaml
 from rosbags.interfaces import Connection, MessageDefinitionFormat
 
 from com_bags import storage
+from com_bags.channels import Conversion
 from com_bags.conversions import Converter, convert
 from com_bags.exceptions import BagError, StorageError, TableError
 from com_bags.log_format import LogFormat
@@ -119,6 +120,14 @@ class Bag:
     def connections(self) -> list[Connection]:
         """Connections of all files, and of the messages that are made of theirs."""
         return [each for file in self._files for each in self._connections_of(file)]
+
+    @property
+    def conversions(self) -> list[Conversion]:
+        """How messages, or a table's rows, become standard messages; those that are need none."""
+        made = [converter.conversion for _, converter in self._converters]
+        for file in self._files:
+            made += file.conversions if isinstance(file, TableFile) else []
+        return made
 
     def _connections_of(
         self, file: McapFile | SqliteFile | Ros1File | TableFile

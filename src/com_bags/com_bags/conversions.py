@@ -101,6 +101,7 @@ class Converter:
             messages without a stamp get the time of receipt.
 
     Attributes:
+        conversion: As given.
         made: Of the messages that are made.
         problems: Messages that cannot be converted, by reason.
         count: Of messages that were made.
@@ -118,7 +119,7 @@ class Converter:
         )
         self.problems: Counter[str] = Counter()
         self.count = 0
-        self._conversion = conversion
+        self.conversion = conversion
         paths = {key: channel.path for key, channel in conversion.channels.items()}
         fields = {name for name, _ in types[connection.msgtype][1]}
         if conversion.clock is not None:
@@ -156,17 +157,17 @@ class Converter:
         clock = np.zeros(len(payloads), dtype=np.int64)
         for rows, numbers, _ in found:
             clock[rows] = self._clock(numbers, len(rows))
-        if self._conversion.clock is not None:
+        if self.conversion.clock is not None:
             clock = self._on_recorder_s_clock(clock, received)
         if self._live:
             clock = np.where(clock == 0, received, clock)
         made: dict[int, bytes] = {}
         for rows, numbers, _ in found:
-            meaning = self._conversion.must_be_zero
+            meaning = self.conversion.must_be_zero
             if meaning is not None and numbers["must be zero"].any():
-                role = ROLES[self._conversion.type_name]
-                raise TopicError(meaning[1], self._conversion.source, role)
-            values = self._conversion.values(numbers, len(rows))
+                role = ROLES[self.conversion.type_name]
+                raise TopicError(meaning[1], self.conversion.source, role)
+            values = self.conversion.values(numbers, len(rows))
             written = self._writer.write(clock[rows], values)
             made.update(zip(rows.tolist(), written, strict=True))
         self.count += len(made)
@@ -174,7 +175,7 @@ class Converter:
 
     def _clock(self, numbers: Mapping[str, Array], count: int) -> Indices:
         """Time of the sender's clock (N,) ns; 0 where it has none."""
-        clock = self._conversion.clock
+        clock = self.conversion.clock
         if clock is not None:
             return np.rint(_NS * clock.values(numbers["clock"])[:, 0]).astype(np.int64)
         return stamps_ns(numbers) if "sec" in numbers else np.zeros(count, np.int64)
@@ -207,9 +208,9 @@ class Converter:
         """
         if not self.problems:
             return ""
-        source, reasons = self._conversion.source, listing(sorted(self.problems), 3)
+        source, reasons = self.conversion.source, listing(sorted(self.problems), 3)
         if not self.count:
-            role = ROLES[self._conversion.type_name]
+            role = ROLES[self.conversion.type_name]
             raise TopicError(
                 f"no message can be read as {role} ({reasons})", source, role
             )

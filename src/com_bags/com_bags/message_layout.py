@@ -42,6 +42,7 @@ _MOST_LAYOUTS = 64  # of messages of one length
 _PADDING = 3  # bytes that may follow the last field
 _HEAD = 4  # bytes before the first field, from which alignment counts
 _CHOICE = re.compile(r"\[([^\]]*[:,][^\]]*)\]")  # [0:12] or [3,4,7]
+_ENTRY = re.compile(r"(.*)\[(\d+)\]")  # one number of a structure
 
 
 class MessageLayout:
@@ -78,8 +79,8 @@ class MessageLayout:
         Args:
             path: Fields with dots between them: a number ("tick"), a list of numbers
                 ("imu_state.gyroscope"), a structure of numbers ("imu.angular_velocity", in the
-                order of its fields), or a field of some entries ("motor_state[0:12].q",
-                "motor_state[3,4,7].q").
+                order of its fields; "imu.angular_velocity[0]" is its first), or a field of some
+                entries ("motor_state[0:12].q", "motor_state[3,4,7].q").
 
         Returns:
             (k, size) indices of the bytes of k numbers, and numpy's type of each.
@@ -96,11 +97,9 @@ class MessageLayout:
             if each in self._leaves:
                 found.append(self._leaves[each])
                 continue
-            inside = [
-                place
-                for leaf, place in self._leaves.items()
-                if leaf.startswith((f"{each}[", f"{each}."))
-            ]
+            inside = self._inside(f"{each}[", f"{each}.")
+            if not inside and (entry := _ENTRY.fullmatch(each)):
+                inside = self._inside(f"{entry[1]}.")[int(entry[2]) :][:1]
             found += inside
             if not inside and each not in self._lists:
                 known = sorted({re.sub(r"\[\d+\]", "", leaf) for leaf in self._leaves})
@@ -113,6 +112,11 @@ class MessageLayout:
         code = self._order + codes.pop()
         starts = np.array([start for start, _ in found], dtype=np.int64)
         return starts[:, None] + np.arange(np.dtype(code).itemsize), code
+
+    def _inside(self, *begins: str) -> list[tuple[int, str]]:
+        """Places of the numbers whose paths have one of these beginnings."""
+        leaves = self._leaves.items()
+        return [place for leaf, place in leaves if leaf.startswith(begins)]
 
     @property
     def end(self) -> int:

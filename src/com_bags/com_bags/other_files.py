@@ -148,6 +148,7 @@ class TableFile:
         mapping: What its columns are.
 
     Attributes:
+        conversions: What becomes what.
         connections: Of the messages that are made.
         damage: Empty.
         notes: What is unusual about its times, sentences.
@@ -167,7 +168,7 @@ class TableFile:
                 self.notes.extend(tables[name].notes)
             return list(tables[name].columns)
 
-        self._conversions = mapping.conversions(columns_of=columns_of)
+        self.conversions = mapping.conversions(columns_of=columns_of)
         self._tables: dict[str, _Timed] = {}
         origin = None
         for name, rows in mapping.tables.items():
@@ -178,7 +179,7 @@ class TableFile:
             times = np.where(np.isfinite(seconds), seconds + origin, 0.0)
             whole = np.rint(times * _NS).astype(np.int64)
             self._tables[name] = _Timed(tables[name], whole, kept)
-        self._rows = [self._used(each) for each in self._conversions]
+        self._rows = [self._used(each) for each in self.conversions]
         self.connections = [
             Connection(
                 number,
@@ -191,7 +192,7 @@ class TableFile:
                 self,
             )
             for number, (each, rows) in enumerate(
-                zip(self._conversions, self._rows, strict=True)
+                zip(self.conversions, self._rows, strict=True)
             )
         ]
 
@@ -207,7 +208,7 @@ class TableFile:
         streams = [
             self._stream(connection, conversion, rows)
             for connection, conversion, rows in zip(
-                self.connections, self._conversions, self._rows, strict=True
+                self.connections, self.conversions, self._rows, strict=True
             )
             if (topics is None or connection.topic in topics)
             and (not types or connection.msgtype in types)

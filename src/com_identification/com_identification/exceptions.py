@@ -37,6 +37,10 @@ class WalkError(IdentificationError):
     """Recordings of walking cannot be used."""
 
 
+class LogFitError(IdentificationError):
+    """What the numbers of a log are cannot be told."""
+
+
 class StoreError(IdentificationError):
     """The file of postures cannot be read or written; its contents are unchanged."""
 

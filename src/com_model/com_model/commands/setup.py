@@ -25,7 +25,12 @@ _VIEWER = "bags estimation model simulation viewer"  # and the packages that it 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status."""
-    arguments = _parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else argv
+    if any(word.split("=")[0] == "--from-log" for word in words):
+        fix = pip_install("./src/com_bags ./src/com_identification")
+        name = "com_identification.commands.log_setup"
+        return int(import_optional(name, f"in the suite's folder: {fix}").main(words))
+    arguments = _parser().parse_args(words)
     fault = 2
     try:
         if arguments.live:
@@ -93,6 +98,8 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="compare with the running robot's sensor readings",
     )
+    text = "write a mapping of a log: what its numbers are (--from-log LOG --help)"
+    add("--from-log", metavar="LOG", help=text)
     add("--interactive", action="store_true", help="ask about values that are unsure")
     add("--quiet", action="store_true", help="print errors only")
     return parser
