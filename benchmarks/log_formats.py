@@ -21,8 +21,8 @@ csv_loss              2 % of the rows are missing
 csv_slow              100 Hz in place of 500 Hz
 dat, parquet, npz, mat    columns of text; arrays; MATLAB's v7.3
 
-refused: what must not be believed, and in which words it is refused: degrees, currents and a
-reversed leg that the mapping does not declare, torques missing, a pickle.
+refused: what must not be believed, and in which words it is refused: degrees, deg/s, g, mg,
+currents, kgf cm and reversed legs that the mapping does not declare, torques missing, a pickle.
 
 The last line is one JSON object: formats: {name: {com_error_mm, sigma_mm}}, refused: {name: words}.
 com_error_mm is the RMS error of the whole robot's CoM in 40 other postures, sigma_mm what the
@@ -467,6 +467,25 @@ class Formats:
             lambda m: m["joints"].update(effort={"column": "tau_*", "scale": 0.48})
         )
 
+    def kgf_cm(self) -> tuple[list[Path], Path | None]:
+        """Torques in kgf cm that are taken for N m."""
+        return self._undeclared(
+            lambda m: m["joints"].update(effort={"column": "tau_*", "scale": 10.19716})
+        )
+
+    def mg(self) -> tuple[list[Path], Path | None]:
+        """Acceleration in mg that is taken for m/s^2."""
+        return self._undeclared(
+            lambda m: [c.update(unit="1", scale=1e3) for c in m["imu"]["acceleration"]]
+        )
+
+    def reversed_leg(self) -> tuple[list[Path], Path | None]:
+        """Torques of one leg with the other sign."""
+        scale = [-1.0] * 3 + [1.0] * 9
+        return self._undeclared(
+            lambda m: m["joints"].update(effort={"column": "tau_*", "scale": scale})
+        )
+
     def reversed_torques(self) -> tuple[list[Path], Path | None]:
         """Torques with the other sign."""
         return self._undeclared(
@@ -487,7 +506,10 @@ REFUSED = (
     "degrees",
     "degrees_per_second",
     "g",
+    "mg",
     "currents",
+    "kgf_cm",
+    "reversed_leg",
     "reversed_torques",
     "no_torques",
     "pickle",

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         MarksError,
         TableError,
         TopicError,
+        UnitError,
     )
     from com_bags.growing import append_messages
     from com_bags.log_format import LogFormat, add_log_options
@@ -31,5 +32,6 @@ if TYPE_CHECKING:
     from com_bags.storage import Message
     from com_bags.streams import DecodedBlock, JointReader, TopicReader, UpReader
     from com_bags.tables import Table, is_table, read_table
+    from com_bags.unit_checks import check_units
 
 __getattr__, __all__ = import_when_used(__name__, __file__)

@@ -29,6 +29,14 @@ class TableError(BagError):
     """A table cannot be read, or lacks what its mapping names."""
 
 
+class UnitError(ComModelError):
+    """Readings are in another unit than they are taken for; `unit` is the one that they have."""
+
+    def __init__(self, problem: str, unit: str) -> None:
+        super().__init__(problem)
+        self.unit = unit
+
+
 class StorageError(ValueError):
     """A storage file is damaged; what was read before can be used."""
 

@@ -14,6 +14,7 @@ from com_bags import (
     SensorReader,
     TopicRequest,
     add_log_options,
+    check_units,
     find_topics,
     read_walk,
 )
@@ -59,6 +60,7 @@ def estimates(
     Raises:
         BagError: the bag cannot be read, or lacks joint states with efforts or an IMU.
         ConfigError: the robot is no quadruped, or its IMU is not on the trunk.
+        UnitError: readings are in another unit, like degrees or amperes.
     """
     legs, bodies = quadruped_legs(model, config), model.bodies
     estimator = FloatingBaseEstimator(model, config, FloatingBaseOptions())
@@ -73,6 +75,7 @@ def estimates(
         reader = SensorReader(bag, model, (), topics, link)
         log = read_walk(reader)
         print(*(f"note: {note}\n" for note in reader.warnings()), sep="", end="")
+    check_units(log, config.attach(model), config.feet, link)
     R_imu_root = bodies.R_body_link[model.link_index(link)].T
     unknown, level, found = np.full(model.n_joints, np.nan), np.full((3, 3), np.nan), []
     for k, time in enumerate(log.time.tolist()):

@@ -21,19 +21,16 @@ import numpy as np
 from scipy.ndimage import uniform_filter1d
 from scipy.spatial.transform import Rotation
 
+from com_bags.unit_checks import DEGREE, ground_forces, weight_wrench
 from com_identification.exceptions import LogFitError
 from com_identification.walking.kernels import Limbs
 from com_identification.walking.preparation import find_limbs
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array, Indices
 from com_model.dynamics import GRAVITY
-from com_model.dynamics.inverse_dynamics import Dynamics
 from com_model.dynamics.kinematics import body_poses
-from com_model.dynamics.link_frames import LinkFrames
-from com_model.geometry.rotations import skew
 from com_model.text import listing
 
-DEGREE = np.pi / 180.0
 ORDERS = {
     "xyzw": (0, 1, 2, 3),
     "wxyz": (1, 2, 3, 0),
@@ -54,7 +51,6 @@ _RATED = 60  # orders and signs that are looked at closely
 _SLACK = 0.1  # rad beyond limits
 _UNITS = (0.6, 1.7)  # of what is read over what physics says, in the same unit
 _SIGMAS = 4.0
-_SINGULAR = 1e-3
 _AXES = np.array(
     [
         R
@@ -611,7 +607,11 @@ def _efforts(
     if not np.isfinite(log.effort).any():
         unsure["efforts"] = "cannot tell: the log has none"
         return scale
-    A, b = _balance(stance, stance.positions(names, signs)[0], axes)
+    model, q = stance.model, stance.positions(names, signs)[0]
+    R_imu = body_poses(model.bodies, q)[0][:, stance.imu] @ stance.R_imu
+    up = np.einsum("kij,kj->ki", R_imu, stance.pairs.force @ axes.T)
+    A, free = ground_forces(model, stance.config.feet, q, up)
+    b = free.sum(axis=1) - weight_wrench(model, q, up)
     slots = [list(names).index(name) for name in stance.leg_names]
     X = (A * effort[:, None, slots]).reshape(-1, len(slots))
     used = np.isfinite(X).all(axis=1)
@@ -644,34 +644,3 @@ def _efforts(
         scale[k] *= unit
         unsure[f"{log.names[k]}: effort"] = "cannot tell: it is not in a leg"
     return scale
-
-
-def _balance(stance: _Stance, q: Array, axes: Array) -> tuple[Array, Array]:
-    """A (K, 6, j) and b (K, 6) of A (s t) = b: the balance of the robot, see _efforts."""
-    model, config = stance.model, stance.config
-    frames = LinkFrames(
-        model, [f.frame for f in config.feet], [f.center for f in config.feet]
-    )
-    dynamics, still = Dynamics(model), np.zeros(model.n_joints)
-    R_imu = body_poses(model.bodies, q)[0][:, stance.imu] @ stance.R_imu
-    up = np.einsum("kij,kj->ki", R_imu, stance.pairs.force @ axes.T)
-    up = GRAVITY * up / np.linalg.norm(up, axis=1, keepdims=True)
-    width = sum(map(len, stance.legs))
-    A, b = np.full((len(q), 6, width), np.nan), np.full((len(q), 6), np.nan)
-    for k in range(len(q)):
-        wrench, torque = dynamics.inverse_dynamics(
-            np.array((q[k], still, still)), np.array((np.zeros(3), np.zeros(3), up[k]))
-        )
-        _, p, J = frames.motions(q[k])
-        total, at = -wrench, 0
-        for i, own in enumerate(stance.legs):
-            size = int(stance.limbs.size[i])
-            T = np.eye(6)
-            T[3:, :3] = skew(p[i])
-            B = np.linalg.pinv(J[i][:size, own].T, rcond=_SINGULAR)
-            to_root = T[:, :size] @ B
-            A[k, :, at : at + len(own)] = to_root
-            total = total + to_root @ torque[own]
-            at += len(own)
-        b[k] = total
-    return A, b

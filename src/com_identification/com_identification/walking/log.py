@@ -28,7 +28,6 @@ GOOD_RATE = 150.0  # Hz, of joint states; below, the report says what that costs
 _LEAST_RATE = 50.0
 # rad/s, rms over 1 s: a G1 that walks slowly has 0.09, one that stands and sways 0.03; s; s
 _MOVING, _PART, _DIFFERENCE = 0.05, 3.0, 0.05
-_TURN = 2.0 * np.pi  # rad, beyond which no leg's joint stays
 _PAUSE = 1.0  # s; a lossy link misses less
 
 
@@ -63,10 +62,9 @@ def condition(
         measured: (n,) joints whose torques are needed.
 
     Raises:
-        WalkError: its positions are degrees, it is too slow, lacks too many samples, or the IMU is
+        WalkError: it is too slow, lacks too many samples, or the IMU is
             not on the trunk.
     """
-    _check_angles(log, model)
     effort = np.where(measured, log.effort, 0.0)
     usable = np.ones(len(log.time), dtype=np.bool_)
     for part in ((log.position, effort), (log.angular_velocity, log.specific_force)):
@@ -129,23 +127,6 @@ def condition(
     return ConditionedLog(
         Motion(*(np.ascontiguousarray(v) for v in motion)), period, usable
     )
-
-
-def _check_angles(log: WalkLog, model: RobotModel) -> None:
-    """Refuses positions in degrees: of joints that cannot turn so far."""
-    bounded = np.isfinite(model.lower) & np.isfinite(model.upper)
-    turning = np.array([kind == "revolute" for kind in model.joint_types]) & bounded
-    reach = np.abs(log.position[np.isfinite(log.position).all(axis=1)])
-    if not len(reach) or not turning.any():
-        return
-    middle = np.where(turning, np.median(reach, axis=0), 0.0)
-    k = int(np.argmax(middle))
-    if middle[k] > _TURN and middle[k] > 2.0 * max(-model.lower[k], model.upper[k]):
-        raise WalkError(
-            f"{model.joint_names[k]} is at {middle[k]:.3g} rad or more half of the time, and its "
-            f"limits are {model.lower[k]:.3g} and {model.upper[k]:.3g} rad: the positions are in "
-            "degrees. Expected rad: convert them, or give the unit in a mapping (unit: deg)"
-        )
 
 
 def moving(time: Array, q: Array) -> Flags:

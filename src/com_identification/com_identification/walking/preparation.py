@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from com_bags import WalkLog
+from com_bags import UnitError, WalkLog, check_units
+from com_bags.unit_checks import PLAUSIBLE_LOAD
 from com_identification.exceptions import WalkError
 from com_identification.walking.kernels import Limbs
 from com_identification.walking.log import (
@@ -29,8 +30,6 @@ from com_model.text import listing, quote
 
 _WALKED = 0.4  # fraction of the time
 LEAST_TIME = 25.0  # s, in all: the covariance needs several blocks of 5 s
-# mean force by the efforts over the weight by the URDF: beyond, efforts have another unit
-_PLAUSIBLE = (0.55, 1.8)
 _HANGING_TIME = 0.8  # s, longer than the flight of a run
 _FALLEN = np.deg2rad(45.0)
 # s without a change of the torque; fraction of samples without one
@@ -162,6 +161,11 @@ def prepare(
     limbs = find_limbs(model, config)
     measured = measured_joints(model, limbs, logs)
     imu = config.imu_link or model.root_link
+    for number, log in enumerate(logs, start=1):
+        try:
+            check_units(log, model, config.feet, imu)
+        except UnitError as error:
+            raise WalkError(f"recording {number}: {error}") from error
     frozen = [
         log.up is not None and np.ptp(log.up, axis=0).max() < _FROZEN for log in logs
     ]
@@ -334,10 +338,10 @@ def check_loads(
     ratio = sum(carried.sum() for carried, _ in pairs) / sum(
         weight.sum() for _, weight in pairs
     )
-    if not _PLAUSIBLE[0] < ratio < _PLAUSIBLE[1] and abs(ratio) > SUPPORT_LOAD:
+    if not PLAUSIBLE_LOAD[0] < ratio < PLAUSIBLE_LOAD[1] and abs(ratio) > SUPPORT_LOAD:
         cause = (
             "have the opposite sign"
-            if -_PLAUSIBLE[1] < ratio < -_PLAUSIBLE[0]
+            if -PLAUSIBLE_LOAD[1] < ratio < -PLAUSIBLE_LOAD[0]
             else "are in another unit"
         )
         raise WalkError(

@@ -203,16 +203,16 @@ BAD = {
         for name in ("angular_velocity", "specific_force", "up")
     },
     "orientation and accelerometer differ by 180 degrees": lambda log: {"up": -log.up},
-    "the accelerometer reads 1.0 m/s": lambda log: {
+    "the accelerometer reads 1.* gravity in g. Expected m/s": lambda log: {
         "specific_force": log.specific_force / 9.81
     },
     "the accelerometer reads 0.0 m/s": lambda log: {
         "specific_force": log.specific_force - [0.0, 0.0, 9.81]
     },
-    "orientation turns 0.02 times as fast as the gyroscope reads": lambda log: {
+    "it is in deg/s. Expected rad/s": lambda log: {
         "angular_velocity": np.degrees(log.angular_velocity)
     },
-    "the gyroscope reads 6.99 rad/s, rms. Expected rad/s": lambda log: {
+    "the gyroscope reads 6.99, rms, and the trunk turns 0.12 rad/s": lambda log: {
         "angular_velocity": np.degrees(log.angular_velocity),
         "up": None,
     },
@@ -220,7 +220,12 @@ BAD = {
         "angular_velocity": log.angular_velocity * [1.0, -1.0, 1.0]
     },
     "the positions are in degrees": lambda log: {"position": np.degrees(log.position)},
-    "are in another unit": lambda log: {"effort": 3.0 * log.effort},
+    "carry 3.* times .* in another unit": lambda log: {"effort": 3.0 * log.effort},
+    "carry 0.4.* times .* are motor currents": lambda log: {"effort": 0.4 * log.effort},
+    "they are in kgf cm": lambda log: {"effort": 100.0 / 9.80665 * log.effort},
+    "FL_foot.* would pull at the ground": lambda log: {
+        "effort": np.where(np.arange(12) < 3, -1.0, 1.0) * log.effort
+    },
     "have the opposite sign": lambda log: {"effort": -log.effort},
     "expected a recording of walking": lambda log: {
         "position": log.position[:1] + 1e-3 * log.position,

@@ -1,0 +1,254 @@
+"""Units by physics: readings of a robot on its feet that are not in the unit they are taken for.
+
+Joints have limits, the gyroscope turns the vertical, the accelerometer reads gravity, and the
+joints' torques carry the weight. What disagrees by the factor of another unit is refused by its
+name; what disagrees in other ways is for those who use the readings.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from com_bags.exceptions import UnitError
+from com_bags.sensors import WalkLog
+from com_model import Foot, RobotModel
+from com_model.arrays import Array, Indices
+from com_model.contact import SUPPORT_LOAD
+from com_model.dynamics import GRAVITY
+from com_model.dynamics.inverse_dynamics import Dynamics
+from com_model.dynamics.link_frames import LinkFrames
+from com_model.geometry.rotations import skew
+from com_model.text import listing
+
+DEGREE = np.pi / 180.0
+PLAUSIBLE_LOAD = (0.55, 1.8)
+"""Of the weight, that the joints' torques carry by a URDF whose masses are wrong."""
+
+_TURN = 2.0 * np.pi  # rad, beyond which no leg's joint stays
+_SPIN = 3.0  # rad/s, rms, beyond which no trunk turns
+_SPAN = 0.1  # s, over which the vertical turns
+_INSTANTS = 300  # at which the torques are compared with the weight
+_SINGULAR = 1e-3
+_REVERSED = 0.08  # of the weight, that a foot pulls
+_NEAR = 0.2  # of the logarithm of a factor
+_GRAVITIES = {"g": 1.0, "mg": 1000.0}
+_TORQUES = {
+    "kgf m": 1.0 / 9.80665,
+    "kgf cm": 100.0 / 9.80665,
+    "lbf in": 8.850746,
+    "N cm": 100.0,
+    "N mm": 1000.0,
+}
+"""How many of a unit are one N m."""
+
+
+def check_units(
+    log: WalkLog, model: RobotModel, feet: Sequence[Foot], imu_link: str
+) -> None:
+    """Checks the units of a recording of a robot that stands or walks.
+
+    Args:
+        log: The recording.
+        model: The robot, with the frames of its feet.
+        feet: Its feet.
+        imu_link: Link of the IMU.
+
+    Raises:
+        UnitError: Readings are in another unit; names it, and how to declare it.
+    """
+    _check_positions(log.position, model)
+    R = model.bodies.R_body_link[model.link_index(imu_link)]
+    size = float(np.nanmean(np.linalg.norm(log.specific_force, axis=1)))
+    for unit, factor in _GRAVITIES.items():
+        if 0.8 < size / factor < 1.25:
+            raise UnitError(
+                f"the accelerometer reads {size:.4g} on average, which is gravity in {unit}. "
+                f"Expected m/s^2: convert it, or give the unit in a mapping ({_in_mapping(unit)})",
+                unit,
+            )
+    _check_gyro(log, R)
+    up = log.specific_force @ R.T if log.up is None else log.up
+    _check_torques(log, model, feet, up)
+
+
+def _in_mapping(unit: str) -> str:
+    return "scale: 0.00980665" if unit == "mg" else f"unit: {unit}"
+
+
+def _check_positions(position: Array, model: RobotModel) -> None:
+    """Refuses degrees and mm: of joints that cannot move so far."""
+    bounded = np.isfinite(model.lower) & np.isfinite(model.upper)
+    reach = np.abs(position[np.isfinite(position).all(axis=1)])
+    if not len(reach):
+        return
+    middle = np.median(reach, axis=0)
+    most = 2.0 * np.maximum(-model.lower, model.upper)
+    for kind, least, unit, expected in (
+        ("revolute", _TURN, "deg", "rad"),
+        ("prismatic", 1.0, "mm", "m"),
+    ):
+        own = bounded & (np.array(model.joint_types) == kind) & (middle > least)
+        own &= middle > np.where(bounded, most, np.inf)
+        if own.any():
+            k = int(np.argmax(np.where(own, middle, 0.0)))
+            name = {"deg": "degrees"}.get(unit, unit)
+            raise UnitError(
+                f"{model.joint_names[k]} is at {middle[k]:.3g} {expected} or more half of the "
+                f"time, and its limits are {model.lower[k]:.3g} and {model.upper[k]:.3g} "
+                f"{expected}: the positions are in {name}. Expected {expected}: convert them, or "
+                f"give the unit in a mapping (unit: {unit})",
+                unit,
+            )
+
+
+def _check_gyro(log: WalkLog, R: Array) -> None:
+    """Refuses deg/s: by the vertical, which turns by du/dt = -w x u, else by their size."""
+    omega = log.angular_velocity @ R.T
+    rms = float(np.sqrt(np.nanmean((omega**2).sum(axis=1))))
+    period = float(np.median(np.diff(log.time))) if len(log.time) > 1 else 0.0
+    step = max(1, round(_SPAN / period)) if period > 0.0 else 1
+    degrees = rms > _SPIN and rms * DEGREE < _SPIN
+    if log.up is not None and len(log.time) > 2 * step:
+        turn = np.cumsum(np.cross(log.up, omega), axis=0) * period
+        a, b = turn[step:] - turn[:-step], log.up[step:] - log.up[:-step]
+        size = float((a**2).sum())
+        follows = float((a * b).sum()) / max(size, 1e-12)
+        if np.ptp(log.up, axis=0).max() > 1e-3:
+            degrees = 0.5 < follows / DEGREE < 2.0
+    if degrees:
+        raise UnitError(
+            f"the gyroscope reads {rms:.3g}, rms, and the trunk turns {rms * DEGREE:.2g} rad/s: it "
+            "is in deg/s. Expected rad/s: convert it, or give the unit in a mapping (unit: deg/s)",
+            "deg/s",
+        )
+
+
+def _check_torques(
+    log: WalkLog, model: RobotModel, feet: Sequence[Foot], up: Array
+) -> None:
+    """Refuses torques that carry another multiple of the weight, or that of some legs reversed."""
+    legs = leg_joints(model, feet)
+    joints = np.concatenate(legs) if legs else np.zeros(0, np.int64)
+    known = np.isfinite(log.position).all(axis=1) & np.isfinite(up).all(axis=1)
+    known &= np.isfinite(log.effort[:, joints]).all(axis=1)
+    rows = np.flatnonzero(known)
+    if not len(rows) or not len(joints):
+        return
+    rows = rows[np.linspace(0, len(rows) - 1, min(_INSTANTS, len(rows))).astype(int)]
+    A, load = ground_forces(model, feet, log.position[rows], up[rows])
+    tau = log.effort[rows][:, joints]
+    pushes, at = [], 0
+    vertical = up[rows] / np.linalg.norm(up[rows], axis=1, keepdims=True)
+    for i, own in enumerate(legs):
+        part = slice(at, at + len(own))
+        push = load[:, i, :3] - np.einsum("kij,kj->ki", A[:, :3, part], tau[:, part])
+        pushes.append(float(np.einsum("ki,ki->k", push, vertical).mean()))
+        at += len(own)
+    fractions = np.array(pushes) / (model.mass * GRAVITY)
+    whole = float(np.abs(fractions).sum())
+    # without torques the ground would still have to hold the legs
+    still = np.einsum("kfi,ki->k", load[..., :3], vertical).mean() / (
+        model.mass * GRAVITY
+    )
+    ratio = float((fractions.sum() - still) / (1.0 - still))
+    low, high = PLAUSIBLE_LOAD
+    pulls = [f.frame for f, x in zip(feet, fractions, strict=True) if x < -_REVERSED]
+    if pulls and len(pulls) < len(feet) and low < whole < high:
+        raise UnitError(
+            f"by the joints' efforts {listing(pulls)} would pull at the ground, and the feet carry "
+            f"the weight if the efforts of these legs have the opposite sign: correct their signs "
+            "(scale: -1.0 in a mapping)",
+            "sign",
+        )
+    off = {u: abs(np.log(max(ratio, 1e-9) / f)) for u, f in _TORQUES.items()}
+    unit = min(off, key=lambda each: off[each])
+    if off[unit] < _NEAR:
+        raise UnitError(
+            f"{_carry(ratio, model)}: they are in {unit}. Expected N m at the joint: convert "
+            f"them (scale: {1.0 / _TORQUES[unit]:.4g} in a mapping)",
+            unit,
+        )
+    if SUPPORT_LOAD < ratio < low or ratio > high:
+        raise UnitError(
+            f"{_carry(ratio, model)}: they are motor currents (A) or in another unit, or the "
+            "URDF's mass is wrong. Expected N m at the joint: multiply currents by torque constant "
+            f"and gear ratio, {1.0 / ratio:.2g} N m/A in all if the mass is right",
+            "A",
+        )
+
+
+def _carry(ratio: float, model: RobotModel) -> str:
+    return (
+        f"by the joints' efforts the feet carry {ratio:.2g} times the weight of the URDF "
+        f"({model.mass:.1f} kg)"
+    )
+
+
+def leg_joints(model: RobotModel, feet: Sequence[Foot]) -> list[Indices]:
+    """Joints that move each foot, in the order from the root.
+
+    Args:
+        model: The robot, with the frames of its feet.
+        feet: Its feet.
+    """
+    bodies = model.bodies
+    links = [model.link_index(foot.frame) for foot in feet]
+    paths = [bodies.path_to(bodies.body_of_link[link]) for link in links]
+    return [
+        np.array(list(dict.fromkeys(bodies.q_index[path].tolist())), dtype=np.int64)
+        for path in paths
+    ]
+
+
+def ground_forces(
+    model: RobotModel, feet: Sequence[Foot], q: Array, up: Array
+) -> tuple[Array, Array]:
+    """What the ground does to a robot at rest, as an affine function of the legs' torques t.
+
+    The wrench on foot i about the root's origin, in its axes, is X_i J_i^-T (g_i - t_i), with g
+    the torques that the robot takes in the air.
+
+    Args:
+        model: The robot, with the frames of its feet.
+        feet: Its feet.
+        q: (K, n) rad or m.
+        up: (K, 3) upwards, root axes.
+
+    Returns:
+        A (K, 6, j), X_i J_i^-T of all legs' joints one after the other; and (K, f, 6) the wrenches
+        on the feet without torques.
+    """
+    frames = LinkFrames(model, [f.frame for f in feet], [f.center for f in feet])
+    dynamics, still = Dynamics(model), np.zeros(model.n_joints)
+    legs = leg_joints(model, feet)
+    up = GRAVITY * up / np.linalg.norm(up, axis=1, keepdims=True)
+    A = np.zeros((len(q), 6, sum(map(len, legs))))
+    free = np.zeros((len(q), len(feet), 6))
+    for k in range(len(q)):
+        root = np.array((np.zeros(3), np.zeros(3), up[k]))
+        _, torque = dynamics.inverse_dynamics(np.array((q[k], still, still)), root)
+        _, p, J = frames.motions(q[k])
+        at = 0
+        for i, own in enumerate(legs):
+            size, X = 6 if len(feet[i].corners) else 3, np.eye(6)
+            X[3:, :3] = skew(p[i])
+            to_root = X[:, :size] @ np.linalg.pinv(J[i, :size][:, own].T, _SINGULAR)
+            A[k, :, at : at + len(own)] = to_root
+            free[k, i] = to_root @ torque[own]
+            at += len(own)
+    return A, free
+
+
+def weight_wrench(model: RobotModel, q: Array, up: Array) -> Array:
+    """The wrench (K, 6) about the root's origin that holds a robot at rest.
+
+    Args:
+        model: The robot.
+        q: (K, n) rad or m.
+        up: (K, 3) upwards, root axes.
+    """
+    dynamics, still, found = Dynamics(model), np.zeros(model.n_joints), []
+    for own, u in zip(q, up, strict=True):
+        root = np.array((np.zeros(3), np.zeros(3), GRAVITY * u / np.linalg.norm(u)))
+        found.append(dynamics.inverse_dynamics(np.array((own, still, still)), root)[0])
+    return np.array(found)
