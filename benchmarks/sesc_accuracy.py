@@ -1,8 +1,12 @@
 """CoM and Jacobian of the SESC against Pinocchio, MuJoCo and finite differences.
 
 Every URDF of example-robot-data that loads, random configurations within the limits, floating
-and fixed base. Errors are relative to the robot's size: the longest way from its root to a body's
-centre of mass along the joints. The last line is one JSON object.
+and fixed base. --mjcf DIR: instead the models of MuJoCo below a folder (a checkout of MuJoCo
+Menagerie, for example), mass, CoM and Jacobian against MuJoCo; those that are no tree of revolute,
+prismatic and fixed joints are counted, with the reason.
+
+Errors are relative to the robot's size: the longest way from its root to a body's centre of mass
+along the joints. The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import mujoco
 import numpy as np
 from numpy.typing import NDArray
 from oracles import (
@@ -27,6 +32,7 @@ from rich.progress import track
 from rich.table import Table
 
 from com_model import RobotModel, Sesc, UrdfError
+from com_model.urdf.mjcf import is_mjcf
 
 Array = NDArray[np.float64]
 Result = tuple[Array, Array]
@@ -116,6 +122,79 @@ def show(
     console.print(table)
 
 
+class MjcfOracle:
+    """MuJoCo on the file itself: mass, CoM and Jacobian in the root's axes, the root at rest.
+
+    Args:
+        path: Of the MJCF.
+        root_link: Of our model of it; the first body where it stands for the world.
+    """
+
+    def __init__(self, path: Path, root_link: str) -> None:
+        self.mj = mujoco.MjModel.from_xml_path(str(path))
+        self.data, bodies = mujoco.MjData(self.mj), range(1, self.mj.nbody)
+        own = [i for i in bodies if self.mj.body(i).name == root_link]
+        sizes = np.bincount(self.mj.body_rootid, minlength=self.mj.nbody)
+        self.root = own[0] if own else 1 + int(np.argmax(sizes[1:]))
+        self.frame = self.root if own else 0
+        self.mass = float(self.mj.body_subtreemass[self.root])
+
+    def com_and_jacobian(self, names: tuple[str, ...], q: Array) -> Result:
+        """(3,) m and (3, n) at positions q (n,) of joints; others follow by their equations."""
+        mj, data = self.mj, self.data
+        data.qpos[:] = mj.qpos0
+        for name, value in zip(names, q, strict=True):
+            data.qpos[mj.joint(name).qposadr[0]] = value
+        follow = []
+        for k in np.flatnonzero(mj.eq_type == mujoco.mjtEq.mjEQ_JOINT).tolist():
+            one, other = int(mj.eq_obj1id[k]), int(mj.eq_obj2id[k])
+            at, (a, slope) = mj.jnt_qposadr, mj.eq_data[k, :2]
+            drive = data.qpos[at[other]] - mj.qpos0[at[other]] if other >= 0 else 0.0
+            data.qpos[at[one]] = mj.qpos0[at[one]] + a + slope * drive
+            if other >= 0:
+                follow.append((mj.jnt_dofadr[one], mj.jnt_dofadr[other], slope))
+        mujoco.mj_kinematics(mj, data)
+        mujoco.mj_comPos(mj, data)
+        R, J = data.xmat[self.frame].reshape(3, 3), np.zeros((3, mj.nv))
+        mujoco.mj_jacSubtreeCom(mj, data, J, self.root)
+        for one, other, slope in follow:
+            J[:, other] += slope * J[:, one]
+        com = R.T @ (data.subtree_com[self.root] - data.xpos[self.frame])
+        return com, R.T @ J[:, [mj.joint(name).dofadr[0] for name in names]]
+
+
+def measure_mjcfs(folder: Path, count: int, seed: int) -> dict:
+    """Largest errors of all models of MuJoCo below a folder, and why others are refused."""
+    errors, refused = dict[str, dict[str, float]](), dict[str, str]()
+    for path in sorted(folder.rglob("*.xml")):
+        name = str(path.relative_to(folder))
+        try:
+            if not is_mjcf(path):
+                continue
+            model = RobotModel.from_mjcf(path)
+        except UrdfError as error:
+            refused[name] = str(error)
+            print(f"{name}: refused: {error}", flush=True)
+            continue
+        oracle, sesc = MjcfOracle(path, model.root_link), Sesc(model)
+        rng, size = np.random.default_rng(seed), max(1e-3, robot_size(model))
+        com = jacobian = 0.0
+        for _ in range(count):
+            q = np.asarray(rng.uniform(*np.clip((model.lower, model.upper), -2.0, 2.0)))
+            theirs = oracle.com_and_jacobian(model.joint_names, q)
+            found = largest_errors(sesc.com_and_jacobian(q), theirs, size)
+            com, jacobian = max(com, found[0]), max(jacobian, found[1])
+        mass = abs(model.mass / oracle.mass - 1.0)
+        errors[name] = {"mass": mass, "com": com, "jacobian": jacobian}
+        text = ", ".join(f"{key} {value:.1e}" for key, value in errors[name].items())
+        print(f"{name}: {model.n_joints} joints, {text}", flush=True)
+    worst = {
+        f"max_error_{key}": max((each[key] for each in errors.values()), default=np.nan)
+        for key in ("mass", "com", "jacobian")
+    }
+    return {"mjcfs_loaded": len(errors), "mjcfs_refused": refused} | worst
+
+
 def main() -> None:
     """Measures all robots and prints the table and the JSON line."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -125,7 +204,14 @@ def main() -> None:
     parser.add_argument(
         "--seed", type=int, default=0, help="of the random configurations (0)"
     )
+    parser.add_argument(
+        "--mjcf", type=Path, metavar="DIR", help="models of MuJoCo below a folder"
+    )
     arguments = parser.parse_args()
+    if arguments.mjcf:
+        count, seed = arguments.configurations, arguments.seed
+        print(json.dumps(measure_mjcfs(arguments.mjcf, count, seed)))
+        return
     console = Console(width=140)
     urdfs = example_urdfs()
     loaded, refused = {}, {}

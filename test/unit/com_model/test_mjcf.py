@@ -6,12 +6,14 @@ import mujoco
 import numpy as np
 import pytest
 
-from com_model import RobotModel, Sesc
+from com_model import RobotConfig, RobotModel, Sesc
 from com_model.commands import audit, inertials_to_mjcf, setup
 from com_model.exceptions import UrdfError
 from com_model.setup import describe
+from com_model.setup.gains import with_drives
+from com_model.setup.parts import Gains
 from com_model.urdf.editing import Inertial, edit_inertials
-from com_model.urdf.mjcf import is_mjcf, urdf_of_mjcf
+from com_model.urdf.mjcf import drives_of_mjcf, is_mjcf, urdf_of_mjcf
 
 ODD = """<?xml version="1.0"?>
 <!-- a robot with everything that a URDF says in another way -->
@@ -200,6 +202,58 @@ def test_audit_and_setup_take_it(odd, capsys):
     assert RobotModel.from_file(odd.with_suffix(".urdf")).mass == pytest.approx(
         RobotModel.from_mjcf(odd).mass
     )
+
+
+def test_setup_takes_the_drives_of_the_model(odd, capsys):
+    assert drives_of_mjcf(odd)["wrist"] == {
+        "armature": 0.01,
+        "stiffness": 100.0,
+        "damping": 0.5,
+    }
+    geared = odd.read_text().replace('kp="100"', 'kp="100" kv="3" gear="2"')
+    odd.write_text(geared)
+    own = drives_of_mjcf(odd)
+    assert own["wrist"]["stiffness"] == pytest.approx(400.0)
+    assert own["wrist"]["damping"] == pytest.approx(12.5)
+    assert own["shoulder_x"] == {"armature": 0.01}  # a motor
+    chosen = Gains(*np.full((3, 2), 7.0))
+    found = with_drives(chosen, ("shoulder_x", "wrist"), own)
+    np.testing.assert_allclose(found.stiffness, [7.0, 400.0])
+    np.testing.assert_allclose(found.damping, [7.0, 12.5])
+    np.testing.assert_allclose(found.armature, 0.01)
+
+
+LEGS = """<mujoco model="four"><compiler angle="radian"/>
+  <default><joint armature="0.012"/><position kp="35" kv="0.7" forcerange="-24 24"/></default>
+  <worldbody><body name="trunk" pos="0 0 0.5"><freejoint/><geom type="box" size="0.2 0.1 0.05"/>
+  {legs}</body></worldbody><actuator>{drives}</actuator></mujoco>"""
+LEG = """<body name="{n}_hip" pos="{x} {y} 0"><joint name="{n}_hip" axis="1 0 0" range="-1 1"/>
+  <geom type="sphere" size="0.03"/><body name="{n}_thigh" pos="0 {z} 0">
+  <joint name="{n}_thigh" axis="0 1 0" range="-1.5 3"/><geom type="capsule"
+  fromto="0 0 0 0 0 -0.2" size="0.02"/><body name="{n}_calf" pos="0 0 -0.2"><joint name="{n}_calf"
+  axis="0 1 0" range="-2.7 -0.8"/><geom type="capsule" fromto="0 0 0 0 0 -0.2" size="0.01"/>
+  <body name="{n}_foot" pos="0 0 -0.2"><geom type="sphere" size="0.02"/></body>
+  </body></body></body>"""
+
+
+def test_a_configuration_has_the_drives_of_the_model(tmp_path):
+    legs = {
+        f"{end}{side}": {"x": 0.2 * x, "y": 0.05 * y, "z": 0.08 * y}
+        for end, x in (("F", 1), ("R", -1))
+        for side, y in (("L", 1), ("R", -1))
+    }
+    joints = [f"{n}_{part}" for n in legs for part in ("hip", "thigh", "calf")]
+    text = LEGS.format(
+        legs="".join(LEG.format(n=n, **place) for n, place in legs.items()),
+        drives="".join(f'<position joint="{j}"/>' for j in joints),
+    )
+    (tmp_path / "four.xml").write_text(text)
+    assert setup.main([str(tmp_path / "four.xml"), "--quiet"]) == 0
+    servo = RobotConfig.from_file(tmp_path / "four.yaml").servo
+    for joint in joints:
+        gains = servo.gains(joint)
+        found = gains.stiffness, gains.damping, gains.armature
+        assert found == pytest.approx((35.0, 0.7, 0.012))
 
 
 def test_public_models():

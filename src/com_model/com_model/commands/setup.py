@@ -4,6 +4,7 @@ import argparse
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,11 @@ from com_model.files import write_file
 from com_model.model import RobotModel
 from com_model.robots import load_robot
 from com_model.setup import RobotSetup, describe, to_yaml
-from com_model.setup.gains import overloaded_joints
+from com_model.setup.gains import overloaded_joints, with_drives
 from com_model.setup.writing import lines_to_check, summary
 from com_model.shapes.resources import package_folders
 from com_model.strict_yaml import read_yaml
-from com_model.urdf.mjcf import is_mjcf, urdf_of_mjcf
+from com_model.urdf.mjcf import drives_of_mjcf, is_mjcf, urdf_of_mjcf
 
 _LEAST_BEND = 0.1  # rad, of the knees of a robot that leans or walks
 _VIEWER = "bags estimation model simulation viewer"  # and the packages that it needs
@@ -51,6 +52,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         old = _old(arguments, output)
         fault = 1
         setup = describe(RobotModel.from_file(urdf), urdf)
+        if is_mjcf(arguments.robot):
+            drives = drives_of_mjcf(arguments.robot)
+            gains = with_drives(setup.gains, setup.model.joint_names, drives)
+            setup = replace(setup, gains=gains)
         fault = 2
         if arguments.interactive:
             old = _ask(setup, old or {})

@@ -9,6 +9,8 @@ rest of the robot, on one leg; any other what is beyond it, about its worst axis
 r is the height of the CoM and the ratio BIPED_RATIO, so that it walks without feedback.
 """
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
 from com_model.arrays import Array
@@ -77,6 +79,30 @@ def find_gains(model: RobotModel, limbs: Limbs, standing: Standing) -> Gains:
     armature = np.maximum(ARMATURE * beyond, stiffness / FASTEST**2 - beyond)
     armature = np.maximum(armature, LEAST_INERTIA)
     return Gains(_round(stiffness), _round(damping), _round(armature))
+
+
+def with_drives(
+    gains: Gains, joints: Sequence[str], drives: Mapping[str, Mapping[str, float]]
+) -> Gains:
+    """Gains with those that a model of MuJoCo has in place of chosen ones.
+
+    Args:
+        gains: Chosen ones, (n,) each.
+        joints: Names of the n joints.
+        drives: See mjcf.drives_of_mjcf.
+    """
+    fields = gains._asdict().items()
+    return Gains(
+        **{
+            key: np.array(
+                [
+                    drives.get(name, {}).get(key, value)
+                    for name, value in zip(joints, values.tolist(), strict=True)
+                ]
+            )
+            for key, values in fields
+        }
+    )
 
 
 def _round(values: Array) -> Array:

@@ -65,16 +65,63 @@ def urdf_of_mjcf(path: str | os.PathLike[str]) -> str:
         UrdfError: MuJoCo cannot compile it, or it is no tree of revolute, prismatic and fixed
             joints; names the element.
     """
+    mujoco, file = (
+        import_optional("mujoco", pip_install("mujoco")),
+        Path(path).resolve(),
+    )
+    return _Writer(mujoco, *_compile(mujoco, file), file).write()
+
+
+def drives_of_mjcf(path: str | os.PathLike[str]) -> dict[str, dict[str, float]]:
+    """What a model of MuJoCo says of its joints' drives.
+
+    An actuator with gear r, gain k and bias -k q - d qd is a position servo of stiffness r^2 k and
+    damping r^2 d, with that of the joint; motors have no stiffness.
+
+    Args:
+        path: Of the MJCF.
+
+    Returns:
+        Of stiffness, damping (N m/rad, N m s/rad; N/m, N s/m) and armature (kg m^2; kg) those that
+        are there, by joint.
+
+    Raises:
+        UrdfError: MuJoCo cannot compile it.
+    """
     mujoco = import_optional("mujoco", pip_install("mujoco"))
-    file, element = Path(path).resolve(), f"file {quote(str(path))}"
+    _, model = _compile(mujoco, Path(path).resolve())
+    found: dict[str, dict[str, float]] = {}
+    for joint in range(model.njnt):
+        dof, own = (
+            model.jnt_dofadr[joint],
+            found.setdefault(model.joint(joint).name, {}),
+        )
+        if model.dof_armature[dof] > 0.0:
+            own["armature"] = float(model.dof_armature[dof])
+        for k in range(model.nu):
+            if model.actuator_trnid[k, 0] != joint or model.actuator_trntype[k] != 0:
+                continue
+            square = float(model.actuator_gear[k, 0]) ** 2
+            stiffness, damping = -square * model.actuator_biasprm[k, 1:3]
+            if (
+                model.actuator_biastype[k] == mujoco.mjtBias.mjBIAS_AFFINE
+                and stiffness > 0.0
+            ):
+                own["stiffness"] = float(stiffness)
+                own["damping"] = float(damping + model.dof_damping[dof])
+    return found
+
+
+def _compile(mujoco: Any, file: Path) -> tuple[Any, Any]:
+    """MuJoCo's MjSpec and MjModel of a file; UrdfError where it cannot be compiled."""
     try:
         spec = mujoco.MjSpec.from_file(str(file))
-        model = spec.compile()
+        return spec, spec.compile()
     except (ValueError, mujoco.FatalError) as error:
         text = " ".join(str(error).split())[:300]
         fix = "Load it with MuJoCo's own viewer first; meshes must be where it says"
-        raise UrdfError(f"MuJoCo cannot compile it: {text}", element, fix) from error
-    return _Writer(mujoco, spec, model, file).write()
+        problem = f"MuJoCo cannot compile it: {text}"
+        raise UrdfError(problem, f"file {quote(str(file))}", fix) from error
 
 
 class _Writer:
