@@ -1,9 +1,12 @@
 """Logs that are no ROS 2 bags, as files of a bag: ROS 1 bags, and tables by a mapping."""
 
 import heapq
-from collections.abc import Collection, Iterator
+import importlib
+from bz2 import BZ2Decompressor
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +24,7 @@ from com_bags.tables import Table, read_table
 from com_model.arrays import Array, Indices
 
 ROS1_MAGIC = b"#ROSBAG V2.0"
+_LZ4, _BZ2 = b"\x04\x22\x4d\x18", b"BZh"  # as compressed chunks begin
 _HEADER = "std_msgs/msg/Header"
 _NS = 1_000_000_000
 _ROWS = 500  # that are converted together
@@ -112,6 +116,12 @@ class Ros1File:
                     and (topics is None or each.topic in topics)
                     and (not types or each.msgtype in types)
                 ]
+                reader.chunks = {
+                    place: chunk._replace(
+                        decompressor=partial(_unpack_chunk, chunk.decompressor)
+                    )
+                    for place, chunk in reader.chunks.items()
+                }
                 for each, time, raw in reader.messages(wanted) if wanted else ():
                     if len(raw) > MAX_RECORD:
                         raise StorageError(f"a message has {len(raw)} bytes")
@@ -123,6 +133,20 @@ class Ros1File:
             raise
         except Exception as error:  # rosbags raises many types
             raise StorageError(str(error)[:160]) from error
+
+
+def _unpack_chunk(unpack: Callable[[bytes], bytes], packed: bytes) -> bytes:
+    """Unpacks a chunk of a ROS 1 bag, as far as it may grow; StorageError beyond that."""
+    if packed.startswith(_LZ4):
+        stream = importlib.import_module("lz4.frame").LZ4FrameDecompressor()
+    elif packed.startswith(_BZ2):
+        stream = BZ2Decompressor()
+    else:
+        return unpack(packed)
+    content: bytes = stream.decompress(packed, max_length=MAX_RECORD + 1)
+    if len(content) > MAX_RECORD:
+        raise StorageError(f"a chunk becomes more than {MAX_RECORD} bytes unpacked")
+    return content
 
 
 @dataclass(frozen=True, eq=False)

@@ -254,7 +254,11 @@ def _refuse_pickle(file: Path) -> Mapping[str, Any]:
 
 def _read_parquet(file: Path) -> Mapping[str, Any]:
     about = importlib.import_module("pyarrow.parquet").read_metadata(file)
-    _check_size(file, about.num_rows * about.num_columns, MAX_CELLS, "numbers")
+    groups = [about.row_group(i) for i in range(about.num_row_groups)]
+    # entries of lists are numbers, too
+    count = sum(g.column(k).num_values for g in groups for k in range(g.num_columns))
+    _check_size(file, count, MAX_CELLS, "numbers")
+    _check_size(file, sum(g.total_byte_size for g in groups), MAX_BYTES, "bytes")
     frame = importlib.import_module("pandas").read_parquet(file)
     frame = frame.reset_index(drop=frame.index.name is None)  # it may be the time
     frame.index += 1

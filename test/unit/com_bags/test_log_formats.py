@@ -16,6 +16,7 @@ from com_bags import (
     TopicReader,
     TopicRequest,
     find_topics,
+    other_files,
     read_walk,
 )
 from com_bags.commands import com_convert
@@ -372,11 +373,15 @@ def test_a_wrong_line_of_a_mapping_is_named(tmp_path, motion, go2, own, line, wo
     assert words in str(error.value)
 
 
-def test_a_bag_of_ros_1(tmp_path, motion, go2):
+@pytest.mark.parametrize("packing", [None, "BZ2", "LZ4"])
+def test_a_bag_of_ros_1(tmp_path, motion, go2, packing, monkeypatch):
     store = get_typestore(Stores.ROS1_NOETIC)
     make = store.types
     zero, unknown = np.zeros(9), np.full(9, -1.0)
-    with Ros1Writer(tmp_path / "log.bag") as writer:
+    file = Ros1Writer(tmp_path / "log.bag")
+    if packing is not None:
+        file.set_compression(Ros1Writer.CompressionFormat[packing])
+    with file as writer:
         joints = writer.add_connection(
             "/joint_states", "sensor_msgs/msg/JointState", typestore=store
         )
@@ -409,6 +414,16 @@ def test_a_bag_of_ros_1(tmp_path, motion, go2):
     damaged.write_bytes((tmp_path / "log.bag").read_bytes()[:5000])
     with pytest.raises(BagError, match="ROS 1 bag cannot be read"):
         read(damaged, go2)
+    monkeypatch.setattr(other_files, "MAX_RECORD", 2000)
+    if packing is not None:
+        _, notes = packed(tmp_path / "log.bag")
+        assert "a chunk becomes more than 2000 bytes unpacked" in notes[0]
+
+
+def packed(path):
+    """Number of messages and notes of a bag."""
+    with Bag(path) as bag:
+        return len(list(bag.messages(["/imu"]))), bag.notes
 
 
 def test_pickles_are_refused_with_the_way_out(tmp_path, go2):

@@ -4,6 +4,7 @@ import zipfile
 from contextlib import suppress
 
 import numpy as np
+import pandas
 import pytest
 import scipy.io
 
@@ -101,6 +102,15 @@ def test_what_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
     for end in (".mat", ".csv", ".parquet"):
         with pytest.raises(TableError, match="more than 8"):
             read_table(write(tmp_path / f"a{end}"))
+
+
+def test_lists_of_a_parquet_count_as_many_numbers(tmp_path, monkeypatch):
+    lists = {"t": [0.0, 1.0], "q": [np.zeros(50), np.zeros(50)]}
+    pandas.DataFrame(lists).to_parquet(tmp_path / "a.parquet")
+    assert len(read_table(tmp_path / "a.parquet").columns) == 51
+    monkeypatch.setattr(module, "MAX_CELLS", 101)
+    with pytest.raises(TableError, match="102 numbers, more than 101"):
+        read_table(tmp_path / "a.parquet")
 
 
 def test_an_array_that_claims_more_than_there_is(tmp_path):
