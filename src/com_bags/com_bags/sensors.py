@@ -17,6 +17,7 @@ from com_bags.streams import (
     TopicReader,
     UpReader,
 )
+from com_bags.walk_log import WalkLog
 from com_model import Foot, RobotModel
 from com_model.arrays import Array
 from com_model.text import closest, listing, quote
@@ -422,29 +423,6 @@ class SensorReader:
                 f"different orders of names, both with {listing(shared)}. {fix}"
             )
             raise TopicError(problem, self._joint_topic.topic, "joint states")
-
-
-@dataclass(frozen=True, eq=False)
-class WalkLog:
-    """A recording, N samples of n joints; the readings are of the same instants.
-
-    Attributes:
-        time: (N,) s.
-        position: (N, n) rad or m.
-        velocity: (N, n); None: differences of the positions.
-        effort: (N, n) N m or N; NaN where a joint reports none.
-        angular_velocity: (N, 3) rad/s, IMU axes.
-        specific_force: (N, 3) m/s^2, IMU axes.
-        up: (N, 3) against gravity, root axes, by the IMU's filter; None: unknown.
-    """
-
-    time: Array
-    position: Array
-    velocity: Array | None
-    effort: Array
-    angular_velocity: Array
-    specific_force: Array
-    up: Array | None = None
 
 
 def _links_with_axes_of(model: RobotModel, link: str) -> list[str]:

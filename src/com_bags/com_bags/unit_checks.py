@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from com_bags.exceptions import UnitError
-from com_bags.sensors import WalkLog
+from com_bags.walk_log import WalkLog
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, Indices
 from com_model.contact import SUPPORT_LOAD
@@ -21,7 +21,7 @@ from com_model.geometry.rotations import skew
 from com_model.text import listing
 
 DEGREE = np.pi / 180.0
-PLAUSIBLE_LOAD = (0.55, 1.8)
+PLAUSIBLE = (0.55, 1.8)
 """Of the weight, that the joints' torques carry by a URDF whose masses are wrong."""
 
 _TURN = 2.0 * np.pi  # rad, beyond which no leg's joint stays
@@ -137,21 +137,23 @@ def _check_torques(
     rows = rows[np.linspace(0, len(rows) - 1, min(_INSTANTS, len(rows))).astype(int)]
     A, load = ground_forces(model, feet, log.position[rows], up[rows])
     tau = log.effort[rows][:, joints]
-    pushes, at = [], 0
+    pushes, at = np.zeros((len(legs), len(rows))), 0
     vertical = up[rows] / np.linalg.norm(up[rows], axis=1, keepdims=True)
     for i, own in enumerate(legs):
         part = slice(at, at + len(own))
         push = load[:, i, :3] - np.einsum("kij,kj->ki", A[:, :3, part], tau[:, part])
-        pushes.append(float(np.einsum("ki,ki->k", push, vertical).mean()))
+        pushes[i] = np.einsum("ki,ki->k", push, vertical)
         at += len(own)
-    fractions = np.array(pushes) / (model.mass * GRAVITY)
+    # a robot that lies, or hangs, for a while carries less
+    total = pushes.sum(axis=0)
+    on_feet = total >= 0.5 * np.quantile(total, 0.9)
+    fractions = pushes[:, on_feet].mean(axis=1) / (model.mass * GRAVITY)
     whole = float(np.abs(fractions).sum())
     # without torques the ground would still have to hold the legs
-    still = np.einsum("kfi,ki->k", load[..., :3], vertical).mean() / (
-        model.mass * GRAVITY
-    )
+    still = np.einsum("kfi,ki->k", load[on_feet, :, :3], vertical[on_feet]).mean()
+    still /= model.mass * GRAVITY
     ratio = float((fractions.sum() - still) / (1.0 - still))
-    low, high = PLAUSIBLE_LOAD
+    low, high = PLAUSIBLE
     pulls = [f.frame for f, x in zip(feet, fractions, strict=True) if x < -_REVERSED]
     if pulls and len(pulls) < len(feet) and low < whole < high:
         raise UnitError(

@@ -66,6 +66,13 @@ def test_a_robot_that_hangs_is_no_unit(log, go2):
     check(dataclasses.replace(log, effort=0.01 * log.effort), go2)
 
 
+@pytest.mark.parametrize("part", [0.3, 0.6])
+def test_a_robot_that_lies_for_a_while_has_no_other_unit(log, go2, part):
+    effort = log.effort.copy()
+    effort[: round(part * len(effort))] *= 0.2  # the trunk is on the ground
+    check(dataclasses.replace(log, effort=effort), go2)
+
+
 def test_trunk_bag_says_amperes(go2, tmp_path, capsys):
     columns = {"t": go2.time}
     for name, values in (("q", go2.position), ("tau", 0.48 * go2.effort)):

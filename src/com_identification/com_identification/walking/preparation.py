@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from com_bags import UnitError, WalkLog, check_units
-from com_bags.unit_checks import PLAUSIBLE_LOAD
+from com_bags.unit_checks import PLAUSIBLE
 from com_identification.exceptions import WalkError
 from com_identification.walking.kernels import Limbs
 from com_identification.walking.log import (
@@ -338,10 +338,10 @@ def check_loads(
     ratio = sum(carried.sum() for carried, _ in pairs) / sum(
         weight.sum() for _, weight in pairs
     )
-    if not PLAUSIBLE_LOAD[0] < ratio < PLAUSIBLE_LOAD[1] and abs(ratio) > SUPPORT_LOAD:
+    if not PLAUSIBLE[0] < ratio < PLAUSIBLE[1] and abs(ratio) > SUPPORT_LOAD:
         cause = (
             "have the opposite sign"
-            if -PLAUSIBLE_LOAD[1] < ratio < -PLAUSIBLE_LOAD[0]
+            if -PLAUSIBLE[1] < ratio < -PLAUSIBLE[0]
             else "are in another unit"
         )
         raise WalkError(

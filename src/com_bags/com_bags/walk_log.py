@@ -1,0 +1,28 @@
+"""A recording of a robot that moves, as arrays."""
+
+from dataclasses import dataclass
+
+from com_model.arrays import Array
+
+
+@dataclass(frozen=True, eq=False)
+class WalkLog:
+    """A recording, N samples of n joints; the readings are of the same instants.
+
+    Attributes:
+        time: (N,) s.
+        position: (N, n) rad or m.
+        velocity: (N, n); None: differences of the positions.
+        effort: (N, n) N m or N; NaN where a joint reports none.
+        angular_velocity: (N, 3) rad/s, IMU axes.
+        specific_force: (N, 3) m/s^2, IMU axes.
+        up: (N, 3) against gravity, root axes, by the IMU's filter; None: unknown.
+    """
+
+    time: Array
+    position: Array
+    velocity: Array | None
+    effort: Array
+    angular_velocity: Array
+    specific_force: Array
+    up: Array | None = None
