@@ -14,7 +14,7 @@ from com_model.dynamics.kinematics import body_poses, link_pose, link_pose_batch
 from com_model.robots import load_robot
 from com_model.urdf.editing import Inertial, edit_inertials
 
-RATE, SECONDS, ARMATURE, COULOMB = 200.0, 28.0, 0.02, 0.5
+RATE, SECONDS, COULOMB = 200.0, 28.0, 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +48,8 @@ def record(
     since: float = 0.5,
 ) -> Recorded:
     """Feet without radius, so that the vertical does not matter; torques with friction.
+
+    Load friction and rotors are those of the configuration.
 
     Since a fraction of the time kg are added to the trunk at a place (m); less than 0: they are
     taken away. The trunk leans forwards by rad, against legs that stay as they are.
@@ -99,7 +101,9 @@ def record(
     loaded = RobotModel.from_urdf(
         edit_inertials(true.xml, {"base": later}), true.frames
     )
-    halves = [Dynamics(model, np.full(n, ARMATURE)) for model in (true, loaded)]
+    drives = [config.actuators.of(joint) for joint in true.joint_names]
+    rotors = np.array([drive.rotor_inertia or 0.0 for drive in drives])
+    halves = [Dynamics(model, rotors) for model in (true, loaded)]
     joints, root = np.array((q, qd, qdd)), np.array((omega, omega_dot, force))
     pairs = [
         halves[int(i >= since * count)].inverse_dynamics(joints[:, i], root[:, i])
@@ -118,7 +122,10 @@ def record(
         moved[:, j] += step
         slope = (_feet(true, config, moved) - points) / step
         tau[:, j] -= np.einsum("kfi,kfi->k", slope, forces)
-    tau += COULOMB * np.tanh(qd / 0.02)
+    sign = np.tanh(qd / 0.02)
+    tau += COULOMB * sign
+    load = np.array([drive.load_friction or 0.0 for drive in drives])
+    tau /= 1.0 - load * sign * np.sign(tau)
     up = np.empty((count, 3))
     for i, turn in enumerate(Rotation.from_rotvec(-omega / RATE).as_matrix()):
         up[i] = vertical = turn @ vertical

@@ -441,7 +441,8 @@ def read_walk(reader: SensorReader) -> WalkLog:
     """Reads a bag with its IMU, whose readings are interpolated to the joint states' stamps.
 
     Velocities are left unknown. Joint states without a reading of the IMU within IMU_NEAR are left
-    out. Raises BagError where it cannot be read, or a topic has nothing.
+    out. Without an IMU its readings are NaN. Raises BagError where it cannot be read, or a topic
+    has nothing.
     """
     blocks = list(reader.blocks())
     names = ("joint_times", "Q", "effort")
@@ -449,6 +450,9 @@ def read_walk(reader: SensorReader) -> WalkLog:
         np.concatenate([getattr(b, name) for b in blocks]) for name in names
     )
     fields = "angular_velocity", "linear_acceleration"
+    if all(b.imu is None for b in blocks):
+        unknown = np.full((len(times), 3), np.nan)
+        return WalkLog(1e-9 * (times - times[0]), Q, None, effort, unknown, unknown)
     pairs = [
         (b.imu, *b.up) for b in blocks if b.imu is not None and b.up and b.imu.batches
     ]

@@ -57,6 +57,8 @@ def check_units(
         UnitError: Readings are in another unit; names it, and how to declare it.
     """
     _check_positions(log.position, model)
+    if not log.has_imu:
+        return
     R = model.bodies.R_body_link[model.link_index(imu_link)]
     size = float(np.nanmean(np.linalg.norm(log.specific_force, axis=1)))
     for unit, factor in _GRAVITIES.items():

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from com_model.arrays import Array
 
 
@@ -14,8 +16,8 @@ class WalkLog:
         position: (N, n) rad or m.
         velocity: (N, n); None: differences of the positions.
         effort: (N, n) N m or N; NaN where a joint reports none.
-        angular_velocity: (N, 3) rad/s, IMU axes.
-        specific_force: (N, 3) m/s^2, IMU axes.
+        angular_velocity: (N, 3) rad/s, IMU axes; NaN without an IMU.
+        specific_force: (N, 3) m/s^2, IMU axes; NaN without an IMU.
         up: (N, 3) against gravity, root axes, by the IMU's filter; None: unknown.
     """
 
@@ -26,3 +28,8 @@ class WalkLog:
     angular_velocity: Array
     specific_force: Array
     up: Array | None = None
+
+    @property
+    def has_imu(self) -> bool:
+        """Whether there are readings of an IMU."""
+        return not bool(np.isnan(self.angular_velocity).all())

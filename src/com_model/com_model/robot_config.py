@@ -2,7 +2,8 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+from fnmatch import fnmatch
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -10,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from com_model.actuators import DRIVES, ActuatorModel, Actuators
 from com_model.arrays import Array, FrozenArrays
 from com_model.exceptions import ConfigError, UnknownNameError, UrdfError
 from com_model.model import Frame, RobotModel
@@ -18,7 +20,7 @@ from com_model.strict_yaml import Section, read_yaml
 KINDS = ("humanoid", "quadruped", "other")
 SIDES = ("left", "right", "center")
 ENDS = ("front", "hind")
-T = TypeVar("T", "ServoGains", "WalkingSizes", "TrotSizes")
+T = TypeVar("T", "ServoGains", "WalkingSizes", "TrotSizes", ActuatorModel)
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,6 +162,7 @@ class RobotConfig:
     trunk: str | None = None
     walking: WalkingSizes = WalkingSizes()
     trot: TrotSizes = TrotSizes()
+    actuators: Actuators = field(default_factory=Actuators)
     source: str = "robot configuration"
 
     @classmethod
@@ -214,6 +217,11 @@ class RobotConfig:
                 ("encoder.signs", self.encoder_signs),
             )
             for name in names
+        }
+        joints |= {
+            f"actuators.joints.{name}": name
+            for name in self.actuators.joints
+            if not any(fnmatch(joint, name) for joint in model.joint_names)
         }
         for key, link in links.items():
             if link is not None and link not in model.link_names:
@@ -285,6 +293,7 @@ def config_of(top: Section, folder: Path) -> RobotConfig:
         ),
         walking=_sizes(top.section("walking"), WalkingSizes()),
         trot=_sizes(top.section("trot"), TrotSizes()),
+        actuators=_actuators(top.section("actuators")),
         source=top.source,
     )
     for section in (top, imu, encoder):
@@ -345,11 +354,25 @@ def _servo(section: Section) -> Servo:
     return Servo(default, MappingProxyType(gains))
 
 
-def _sizes(section: Section, default: T) -> T:
-    """Reads a section of numbers, 0 or more, into the dataclass of its defaults."""
+def _actuators(section: Section) -> Actuators:
+    joints = section.section("joints")
+    default = _actuator(section.section("default"), ActuatorModel())
+    own = {name: _actuator(joints.section(name), default) for name in joints.entries()}
+    section.finish()
+    return Actuators(default, MappingProxyType(own))
+
+
+def _actuator(section: Section, default: ActuatorModel) -> ActuatorModel:
+    drive = section.text("drive", default.drive, DRIVES)
+    return replace(_sizes(section, default, ("drive",)), drive=drive)
+
+
+def _sizes(section: Section, default: T, texts: Sequence[str] = ()) -> T:
+    """Reads a section of numbers, 0 or more, into the dataclass of its defaults, but for texts."""
     values = {item.name: getattr(default, item.name) for item in fields(default)}
     values = {
-        key: section.number(key, value, least=0.0) for key, value in values.items()
+        key: value if key in texts else section.number(key, value, least=0.0)
+        for key, value in values.items()
     }
     section.finish()
     return type(default)(**values)

@@ -125,8 +125,9 @@ PROBLEMS = {
     ),
     "unknown key": (
         {"feets": {}},
-        "robot configuration: unknown key 'feets'; did you mean 'feet'? valid keys: encoder, feet, "
-        "imu, joint_groups, kind, name, posture, root_link, servo, trot, trunk, urdf, walking",
+        "robot configuration: unknown key 'feets'; did you mean 'feet'? valid keys: actuators, "
+        "encoder, feet, imu, joint_groups, kind, name, posture, root_link, servo, trot, trunk, "
+        "urdf, walking",
     ),
     "unknown key of a foot": (
         {"feet": {"l_sole": {"edges": []}}},

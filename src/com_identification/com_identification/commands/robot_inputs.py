@@ -4,6 +4,7 @@ import argparse
 from dataclasses import dataclass, replace
 
 from com_bags import Bag, LogFormat, SensorTopics, TopicRequest, find_topics
+from com_bags.standard_types import IMU
 from com_identification.settings import IdentificationSettings
 from com_model import Foot, RobotConfig, RobotModel, robots
 from com_model.exceptions import ConfigError
@@ -89,6 +90,25 @@ def walk_inputs(robot: RobotInputs) -> RobotInputs:
     """
     fit = replace(robot.settings.fit, use_imu=True)
     return replace(robot, feet=(), settings=replace(robot.settings, fit=fit))
+
+
+def has_imu(bag: Bag) -> bool:
+    """Returns whether a recording has readings of an IMU.
+
+    Args:
+        bag: the recording.
+    """
+    return any(topic.type_name == IMU for topic in bag.topics())
+
+
+def without_imu(robot: RobotInputs) -> RobotInputs:
+    """Returns the robot without its IMU.
+
+    Args:
+        robot: of a recording.
+    """
+    fit = replace(robot.settings.fit, use_imu=False)
+    return replace(robot, settings=replace(robot.settings, fit=fit))
 
 
 def choose_topics(

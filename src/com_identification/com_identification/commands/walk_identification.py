@@ -3,20 +3,34 @@
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 from com_bags import Bag, SensorReader, WalkLog, read_walk
 from com_identification.commands.output import output_directory
-from com_identification.commands.robot_inputs import RobotInputs, choose_topics
+from com_identification.commands.robot_inputs import (
+    RobotInputs,
+    choose_topics,
+    has_imu,
+    without_imu,
+)
 from com_identification.exceptions import WalkError
 from com_identification.health.changes import append
 from com_identification.health.walks import walk_record
 from com_identification.regression.postures import Posture
+from com_identification.walking.evidence import Evidence, Verdict
 from com_identification.walking.fusion import fuse
 from com_identification.walking.identify import WalkResult, identify_walking
+from com_identification.walking.inertia import corrected_urdf
+from com_identification.walking.judgement import judge_walk
 from com_identification.walking.log import walking_parts
 from com_identification.walking.payload import with_payload
 from com_identification.walking.posterior import NAMES, result_files
-from com_identification.walking.report import report_page, sections
+from com_identification.walking.report import (
+    evidence_lines,
+    evidence_page,
+    report_page,
+    sections,
+)
 from com_identification.walking.unknowns import Scale
 from com_model.text import columns
 
@@ -56,8 +70,9 @@ def identify_walk(
 
     def read(path: str) -> WalkLog:
         with Bag(path, robot.log_format) as bag:
-            topics = choose_topics(arguments, bag, robot)
-            received, link = arguments.time == "received", robot.imu_link
+            own = robot if has_imu(bag) or arguments.imu else without_imu(robot)
+            topics = choose_topics(arguments, bag, own)
+            received, link = arguments.time == "received", own.imu_link
             reader = SensorReader(bag, robot.model, (), topics, link, received)
             log = read_walk(reader)
             print("\n".join(f"note: {note}" for note in reader.warnings()))
@@ -65,11 +80,16 @@ def identify_walk(
 
     with output_directory(arguments.output, NAMES, arguments.force) as folder:
         whole = [read(path) for path in arguments.files]
-        logs = [part for log in whole for part in walking_parts(log)]
-        # of which identify_walking says why they cannot be used
-        logs = logs if logs or standing is not None else whole
         scale = Scale(arguments.mass, arguments.mass_std)
-        result = identify_walking(logs, robot.model, robot.config, scale)
+        result = evidence = None
+        if arguments.loaded or standing is not None:
+            logs = [part for log in whole for part in walking_parts(log)]
+            result = identify_walking(logs, robot.model, robot.config, scale)
+        else:
+            result, evidence = judge_walk(whole, robot.model, robot.config, scale)
+        if result is None:
+            found = cast(Evidence, evidence)
+            return _write_evidence(folder, Path(arguments.output), found)
         if arguments.loaded:
             logs = [
                 part for path in arguments.loaded for part in walking_parts(read(path))
@@ -82,12 +102,26 @@ def identify_walk(
         for name, content in files.items():
             (folder / name).write_bytes(content)
     places = (f"wrote {Path(arguments.output) / name}" for name in files)
-    print("\n".join([report_text(result), "", *places]))
+    verdict = [] if evidence is None else ["", *evidence_lines(evidence)]
+    print("\n".join([report_text(result), *verdict, "", *places]))
     if arguments.record and result.accepted:
         bags = list(dict.fromkeys([*rested, *arguments.files, *arguments.loaded]))
         record = walk_record(result, bags, arguments.serial, "bag")
         print("\n".join(["", *append(arguments.record, record)]))
     return 0 if result.accepted else 1
+
+
+def _write_evidence(folder: Path, output: Path, evidence: Evidence) -> int:
+    """Writes and prints what recordings show that do not show all masses; returns the status."""
+    files = {"report.html": evidence_page(evidence).encode()}
+    if evidence.verdict is Verdict.CORRECTED:
+        eta = evidence.unknowns.eta(evidence.z)
+        files["corrected.urdf"] = corrected_urdf(evidence.unknowns.model, eta).encode()
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    places = [f"wrote {output / name}" for name in files]
+    print("\n".join([*evidence_lines(evidence), "", *places]))
+    return 0 if evidence.confirmed else 1
 
 
 def report_text(result: WalkResult) -> str:

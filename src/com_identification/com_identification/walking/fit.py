@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from com_identification.walking.unknowns import DesignMatrix, Unknowns
+from com_identification.walking.unknowns import FRICTIONS, DesignMatrix, Unknowns
 from com_model.arrays import Array, Flags
 from com_model.bodies import Indices
 
@@ -95,7 +95,7 @@ def undetermined(rows: DesignMatrix, unknowns: Unknowns) -> Flags:
         unknowns: with their priors.
     """
     result, n = np.zeros(len(unknowns.std), dtype=np.bool_), unknowns.model.n_joints
-    base, first = rows.base, unknowns.gain_columns.start - 3 * n
+    base, first = rows.base, unknowns.gain_columns.start - len(FRICTIONS) * n
     count = np.maximum(np.bincount(rows.joint[~base], minlength=n), 1)
     for kind, at in (("armature", first), ("viscous", first + 2 * n)):
         squares, own = rows.X[:, at : at + n] ** 2, unknowns.joint_slice(kind)

@@ -15,9 +15,8 @@ from com_identification.walking.advice import Advice, advise
 from com_identification.walking.fit import WalkFit, fit, undetermined
 from com_identification.walking.kernels import IMU, with_theta
 from com_identification.walking.log import ConditionedLog
-from com_identification.walking.preparation import check_loads, prepare
+from com_identification.walking.preparation import carrying, check_loads, prepare
 from com_identification.walking.unknowns import (
-    COMMON_GAIN_STD,
     GAIN_STD,
     KINDS,
     DesignMatrix,
@@ -25,6 +24,7 @@ from com_identification.walking.unknowns import (
     Unknowns,
 )
 from com_model import RobotConfig, RobotModel
+from com_model.actuators import COMMON_GAIN
 from com_model.arrays import Array
 from com_model.dynamics.tree_kernels import tree_of
 
@@ -143,6 +143,10 @@ def identify_walking(
         contacts = [rows.find_contacts(each, robot, limbs, mass) for each in data]
         if k == 0:
             check_loads(data, contacts, mass)
+            data = [
+                replace(each, usable=each.usable & carrying(each, loads, mass))
+                for each, (loads, _) in zip(data, contacts, strict=True)
+            ]
         x = unknowns.coefficients(z)
         made = rows.make_rows(data, contacts, robot, limbs, noise, measured, x)
         if k == 0:
@@ -233,7 +237,7 @@ def _scaled(
     if scale.mass is None:
         rho, std = (
             1.0,
-            float(np.hypot(COMMON_GAIN_STD, GAIN_STD / np.sqrt(unknowns.legs.sum()))),
+            float(np.hypot(COMMON_GAIN, GAIN_STD / np.sqrt(unknowns.legs.sum()))),
         )
     else:
         rho, std = scale.mass / estimated, scale.std / scale.mass

@@ -41,8 +41,9 @@ from com_model.geometry.vector_kernels import (
 
 BODY = 10
 """Columns of a body: m, m c (3), I about its origin xx, xy, xz, yy, yz, zz."""
-PER_JOINT = 6
-"""Columns of a joint, blocks of n: armature, Coulomb, viscous, gain, torque bias, encoder zero."""
+PER_JOINT = 7
+"""Columns of a joint, blocks of n: armature, Coulomb, viscous, load friction, gain, torque bias,
+encoder zero."""
 IMU = 6
 """Last columns: bias of the accelerometer (3, root axes), rotation of its mounting (3)."""
 
@@ -313,7 +314,7 @@ def _set_zero_columns(
             if b <= limbs.body[c] < end:
                 _place_foot(limbs, c, there, motion.up[k], point)
                 _support(there, limbs.body[c], point, wrenches[c])
-        own, per = at + 5 * n + robot.q_index[b], -robot.multiplier[b] / _STEP
+        own, per = at + 6 * n + robot.q_index[b], -robot.multiplier[b] / _STEP
         pass_on(robot, b, end, there)
         for c in range(b, end):
             change = joint_load(robot, c, there) - joint_load(robot, c, links)
@@ -369,8 +370,9 @@ def generalised_rows(
         D[6 + j, at + j] = motion.qdd[k, j]
         D[6 + j, at + n + j] = motion.sign[k, j]
         D[6 + j, at + 2 * n + j] = motion.qd[k, j]
-        D[6 + j, at + 3 * n + j] = -motion.tau[k, j]
-        D[6 + j, at + 4 * n + j] = 1.0
+        D[6 + j, at + 3 * n + j] = motion.sign[k, j] * abs(motion.tau[k, j])
+        D[6 + j, at + 4 * n + j] = -motion.tau[k, j]
+        D[6 + j, at + 5 * n + j] = 1.0
     T, point = np.empty((6, limbs.joints.shape[1])), np.empty(3)
     base, wrenches = np.zeros((6, 6)), np.zeros((len(limbs.body), 6))
     for c in range(len(limbs.body)):

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.ndimage import maximum_filter1d
 
 from com_bags import UnitError, WalkLog, check_units
 from com_bags.unit_checks import PLAUSIBLE
@@ -14,12 +15,14 @@ from com_identification.walking.log import (
     ConditionedLog,
     band,
     condition,
+    in_bursts,
     moving,
     moving_mean,
 )
 from com_identification.walking.unknowns import FootLoads, Unknowns, make_unknowns
 from com_identification.walking.window_kernels import Noise
 from com_model import RobotConfig, RobotModel
+from com_model.actuators import ActuatorModel, guess_drives
 from com_model.arrays import Array, Flags
 from com_model.bodies import Indices
 from com_model.contact import SUPPORT_LOAD
@@ -37,6 +40,8 @@ _STUCK, _ABSENT = 2.0, 0.1
 _ASKEW, _SPUN, _TURNED = np.deg2rad(20.0), 3.0, 0.02  # of the vertical; rad/s, rms
 # rad by which the vertical of a driver without orientation turns at most
 _FROZEN = 1e-6
+_MOST_CARRIED = 0.5  # fraction of the time without load on the feet
+_SCALE_SEEN = 0.01  # relative error of an accelerometer that is corrected
 
 
 def find_limbs(model: RobotModel, config: RobotConfig) -> Limbs:
@@ -179,7 +184,9 @@ def prepare(
     posture = np.concatenate([m.q for m in motions]).mean(axis=0)
     _, p = body_poses(model.bodies, posture)
     for number, (log, each) in enumerate(zip(logs, data, strict=True), start=1):
-        if fault := imu_fault(each, p[limbs.body].mean(axis=0), log.up is not None):
+        if log.has_imu and (
+            fault := imu_fault(each, p[limbs.body].mean(axis=0), log.up is not None)
+        ):
             raise WalkError(
                 f"recording {number}: {fault}. Expected rad/s, m/s^2 with gravity, and the "
                 f"orientation, all in the axes that link {imu!r} has in the URDF"
@@ -189,10 +196,24 @@ def prepare(
     load = drive_sizes(model.effort_limits, effort)
     noise = noise_of(model.mass, length, load)
     legs = np.isin(np.arange(model.n_joints), limbs.joints)
-    unknowns = make_unknowns(
-        model, config.servo.armature(model.joint_names), load, legs
-    )
+    wide = all(log.has_imu for log in logs)
+    unknowns = make_unknowns(model, drives(model, config, limbs, load, wide), legs)
     notes = []
+    scales = [accelerometer_scale(each) for each in data]
+    data = [
+        replace(each, motion=each.motion._replace(force=scale * each.motion.force))
+        for each, scale in zip(data, scales, strict=True)
+    ]
+    if set(scales) != {1.0}:
+        notes.append(
+            f"the accelerometer reads {listing(f'{GRAVITY / s:.2f}' for s in scales)} m/s^2 on "
+            f"average: its readings are divided by that over {GRAVITY:.2f}"
+        )
+    if late := sum(in_bursts(log.time) for log in logs):
+        notes.append(
+            f"samples of {late} of {len(logs)} recordings arrive in bursts, with stamps of "
+            "receipt: they count as evenly spaced"
+        )
     if any(frozen):
         notes.append(
             f"the IMU's orientation never changes in {sum(frozen)} of {len(logs)} recordings: it "
@@ -207,6 +228,57 @@ def prepare(
     return PreparedWalk(
         model, limbs, measured, data, noise, unknowns, posture, length, tuple(notes)
     )
+
+
+def drives(
+    model: RobotModel, config: RobotConfig, limbs: Limbs, load: Array, wide: bool
+) -> list[ActuatorModel]:
+    """Returns the drives of all joints: configuration, else what is usual for class and size.
+
+    A rotor is the configuration's, else the armature of its servo to 30 %.
+
+    Args:
+        model: the robot, n joints.
+        config: its actuators and servos.
+        limbs: its legs.
+        load: (n,) N m, sizes of the drives.
+        wide: the recordings show what the drives lose: it may be as far from the configuration's
+            as it may be from what is usual.
+    """
+    legs = [own[own >= 0].tolist() for own in limbs.joints]
+    guesses = guess_drives(legs, bool((limbs.size == 3).all()), model.n_joints)
+    armature = config.servo.armature(model.joint_names)
+    result = []
+    for j, name in enumerate(model.joint_names):
+        own = config.actuators.of(name)
+        if own.rotor_inertia is None and armature[j] > 0.0:
+            rotor = {
+                "rotor_inertia": armature[j],
+                "rotor_inertia_std": 0.3 * armature[j],
+            }
+            own = replace(own, **rotor)
+        own = own.filled(float(load[j]), guesses[j])
+        usual = ActuatorModel(own.drive).filled(float(load[j]), guesses[j])
+        if wide:
+            stds = ("rotor_inertia_std", "coulomb_std", "load_friction_std")
+            own = replace(
+                own, **{k: max(getattr(own, k), getattr(usual, k)) for k in stds}
+            )
+        result.append(own)
+    return result
+
+
+def accelerometer_scale(each: ConditionedLog) -> float:
+    """Returns the factor of the accelerometer's readings by which they are g on average.
+
+    A walk neither rises nor falls on average. 1 where they are within 1 %.
+
+    Args:
+        each: a recording.
+    """
+    motion = each.motion
+    mean = float(np.einsum("ki,ki->k", motion.force, motion.up)[each.usable].mean())
+    return 1.0 if abs(mean / GRAVITY - 1.0) < _SCALE_SEEN else GRAVITY / mean
 
 
 def measured_joints(model: RobotModel, limbs: Limbs, logs: Sequence[WalkLog]) -> Flags:
@@ -349,14 +421,28 @@ def check_loads(
             f"({mass:.1f} kg): the efforts {cause}, or the URDF's mass is wrong. Expected N m at "
             "the joint: multiply motor currents by torque constant and gear ratio"
         )
-    for number, (each, pair) in enumerate(zip(data, pairs, strict=True), start=1):
-        width = round(_HANGING_TIME / each.period)
-        carried, weight = (moving_mean(values, width) for values in pair)
-        light = carried < SUPPORT_LOAD * weight
-        if light.any():
+    for number, (each, (loads, _)) in enumerate(zip(data, contacts, strict=True), 1):
+        light = ~carrying(each, loads, mass)
+        if light.mean() > _MOST_CARRIED:
             raise WalkError(
                 f"recording {number}: {each.period * int(np.argmax(light)):.1f} s after the start "
                 f"the feet carry less than {100.0 * SUPPORT_LOAD:.0f} % of the weight for "
-                f"{_HANGING_TIME:g} s: the robot is carried or hangs (or its efforts are "
-                "currents). Leave that part out"
+                f"{_HANGING_TIME:g} s, and in {100.0 * light.mean():.0f} % of the time: the robot "
+                "is carried, lies or hangs (or its efforts are currents). Record it on its feet"
             )
+
+
+def carrying(each: ConditionedLog, loads: Array, mass: float) -> Flags:
+    """Returns when (N,) the feet carry the robot; else it lies, hangs or is carried.
+
+    Args:
+        each: a recording.
+        loads: (N, L) N, of the feet.
+        mass: kg, of the robot by its URDF.
+    """
+    width = round(_HANGING_TIME / each.period)
+    weight = mass * np.einsum("ki,ki->k", each.motion.force, each.motion.up)
+    means = (moving_mean(values, width) for values in (loads.sum(axis=1), weight))
+    carried, needed = means
+    light = carried < SUPPORT_LOAD * needed
+    return ~maximum_filter1d(light.astype(np.uint8), width).astype(np.bool_)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from com_identification.walking.advice import com_std, stays_at_urdf
+from com_identification.walking.evidence import Evidence
 from com_identification.walking.identify import WalkResult
 from com_identification.walking.inertia import PARAMETERS
 from com_model.arrays import Array
@@ -25,6 +26,7 @@ _JOINTS = {  # heading by kind, scale, digits
     "coulomb": ("Coulomb friction (N m)", 1.0, 2),
     "viscous": ("viscous friction (N m s)", 1.0, 3),
     "armature": ("armature (kg m²)", 1.0, 4),
+    "load_friction": ("load friction (motor side)", 1.0, 3),
     "gain": ("torque, true / read", 1.0, 3),
     "torque_bias": ("torque bias (N m)", 1.0, 2),
     "encoder_zero": ("encoder bias (deg)", 180.0 / np.pi, 2),
@@ -101,6 +103,33 @@ def report_page(result: WalkResult) -> str:
             "docs/tutorial_identification.md#8-identify-from-walking-without-foot-force-sensors",
         ],
         failed=not result.accepted,
+    )
+
+
+def evidence_lines(evidence: Evidence) -> list[str]:
+    """Returns what recordings show of a URDF, in lines of text.
+
+    Args:
+        evidence: of the recordings.
+    """
+    first = f"verdict: {evidence.verdict.value}, by {evidence.strides} steady strides"
+    parts = [*(f"  {reason}" for reason in evidence.reasons)]
+    return [first, *parts, *(f"  note: {note}" for note in evidence.notes)]
+
+
+def evidence_page(evidence: Evidence) -> str:
+    """Returns an HTML page of what recordings show of a URDF.
+
+    Args:
+        evidence: of recordings that do not show all masses.
+    """
+    first, *lines = evidence_lines(evidence)
+    return report(
+        f"Mass and trunk of {evidence.unknowns.model.name}, judged by walking",
+        f"V{first[1:]}.",
+        bullets([line.strip() for line in lines]),
+        then=["What it means: docs/real_data.md"],
+        failed=not evidence.confirmed,
     )
 
 

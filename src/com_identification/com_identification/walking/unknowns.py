@@ -1,5 +1,6 @@
 """The unknowns of a walk, their priors, and the coefficients of the rows as functions of them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,24 +15,22 @@ from com_identification.walking.inertia import (
 )
 from com_identification.walking.kernels import BODY, IMU
 from com_model import RobotModel
+from com_model.actuators import ActuatorModel
 from com_model.arrays import Array, Flags
 from com_model.bodies import Indices
 from com_model.dynamics.kinematics import body_poses
 
 GAIN_STD = 0.03
-COMMON_GAIN_STD = (
-    0.02  # common to all drives: those of one type share a torque constant
-)
 _MASS, _TRUNK_MASS = 0.10, 0.25  # relative; 25 %: a payload is possible
 _COM, _TRUNK_COM = 0.010, 0.040  # m
 _SHAPE, _TRUNK_SHAPE = 0.15, 0.30  # of the radii of gyration
-_ARMATURE = 0.3  # relative, where the configuration has it
-# of the drive's size: N m, N m s/rad, N m
-_FRICTION, _VISCOUS, _BIAS = 0.06, 0.006, 0.04
-_ROTOR = 0.01  # kg m^2 for a drive of 8 N m, where the configuration has none
 _ZERO, _ACCELEROMETER, _MOUNTING = np.deg2rad(0.3), 0.1, np.deg2rad(0.5)
-KINDS = ("armature", "coulomb", "viscous", "gain", "torque_bias", "encoder_zero")
-"""Of the joints, in the order of the columns."""
+KINDS = (
+    *("armature", "coulomb", "viscous", "load_friction"),
+    *("gain", "torque_bias", "encoder_zero"),
+)
+"""Of the joints, in the order of the columns; the first ones are never negative."""
+FRICTIONS = KINDS[:4]
 
 
 @dataclass(frozen=True)
@@ -53,11 +52,11 @@ class Scale:
 class Unknowns:
     """z with its prior, and x(z), the coefficients of the columns.
 
-    z = (eta of the bodies with mass; armature, Coulomb, viscous (n each); gains about their mean
-    (n - 1); torque bias, encoder bias (n each); accelerometer bias, mounting (3 each)). The mean
-    of the legs' gains is fixed at 1, as all coefficients times any number would fit equally well;
-    of the legs' alone, as gains that are hardly observable (an arm that hangs) could compensate
-    for legs that are all too low.
+    z = (eta of the bodies with mass; armature, Coulomb, viscous, load friction (n each); gains
+    about their mean (n - 1); torque bias, encoder bias (n each); accelerometer bias, mounting (3
+    each)). The mean of the legs' gains is fixed at 1, as all coefficients times any number would
+    fit equally well; of the legs' alone, as gains that are hardly observable (an arm that hangs)
+    could compensate for legs that are all too low.
 
     Attributes:
         model: the robot, n joints and B bodies.
@@ -168,7 +167,7 @@ class Unknowns:
             theta[b, :, PARAMETERS * i : PARAMETERS * (i + 1)] = own
         parts = (
             theta.reshape(BODY * B, -1),
-            np.eye(3 * n),
+            np.eye(len(FRICTIONS) * n),
             self._gains,
             np.eye(2 * n + IMU),
         )
@@ -185,7 +184,7 @@ class Unknowns:
         """
         result = z.copy()
         result[: self._inertial : PARAMETERS] += 0.5 * np.log(rho)
-        for kind in ("armature", "coulomb", "viscous", "torque_bias"):
+        for kind in ("armature", "coulomb", "viscous", "torque_bias"):  # mu: a ratio
             result[self.joint_slice(kind)] *= rho
         return result
 
@@ -204,7 +203,8 @@ class Unknowns:
     def gain_columns(self) -> slice:
         """Where the gains are in x."""
         n, start = self.model.n_joints, BODY * self.model.bodies.count
-        return slice(start + 3 * n, start + 4 * n)
+        start += len(FRICTIONS) * n
+        return slice(start, start + n)
 
     def com(self, z: Array, q: Array) -> tuple[Array, Array]:
         """Returns the robot's CoM and its derivatives by z.
@@ -246,14 +246,13 @@ class Unknowns:
 
 
 def make_unknowns(
-    model: RobotModel, armature: Array, load: Array, legs: Flags
+    model: RobotModel, actuators: Sequence[ActuatorModel], legs: Flags
 ) -> Unknowns:
     """Makes the unknowns, with priors about the URDF.
 
     Args:
         model: the robot, as its URDF says.
-        armature: (n,) kg m^2, of the configuration; 0 where it does not have it.
-        load: (n,) N m, sizes of the drives: larger ones have more friction.
+        actuators: n drives, all of their values filled in.
         legs: (n,) joints of legs.
     """
     n, eta = model.n_joints, to_eta(model.bodies)
@@ -265,17 +264,17 @@ def make_unknowns(
     mass = np.where(trunk, _TRUNK_MASS, _MASS)[:, None] / 2.0
     com = np.repeat(np.where(trunk, _TRUNK_COM, _COM)[:, None], 3, axis=1)
     inertial = np.hstack([mass, np.repeat(sizes, 3, axis=1), sizes * shear, com])
-    rotor = np.where(armature > 0.0, armature, _ROTOR * load / 8.0)
-    rotor_std = rotor * np.where(armature > 0.0, _ARMATURE, 1.0)
-    rest = np.zeros(3 * n - 1 + IMU)
-    mean = [eta.ravel(), rotor, _FRICTION * load, _VISCOUS * load, rest]
+    names = ("rotor_inertia", "coulomb", "viscous", "load_friction")
+    values, deviations = (
+        [np.array([getattr(own, name + end) for own in actuators]) for name in names]
+        for end in ("", "_std")
+    )
+    mean = [eta.ravel(), *values, np.zeros(3 * n - 1 + IMU)]
     std = [
         inertial.ravel(),
-        rotor_std,
-        _FRICTION * load,
-        _VISCOUS * load,
+        *deviations,
         np.full(n - 1, GAIN_STD),
-        _BIAS * load,
+        np.array([own.torque_bias_std for own in actuators], dtype=float),
         np.full(n, _ZERO),
         np.repeat([_ACCELEROMETER, _MOUNTING], 3),
     ]

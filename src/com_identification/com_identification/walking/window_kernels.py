@@ -180,3 +180,27 @@ def window_rows(
                 _add(weight, windows.used[w + 1], D, variances, projected, own)
         end = windows.row[w] + 6 + windows.used[w].sum()
         _write(sums[old], covariances[old], windows.used[w], X[windows.row[w] : end])
+
+
+@compiled(nogil=True)
+def base_rows(
+    robot: Tree, limbs: Limbs, motion: Motion, every: int, x: Array, X: Array
+) -> None:
+    """Computes the base's rows of single samples, all feet eliminated; one in the air has no force.
+
+    Args:
+        robot: bodies and joints; see generalised_rows.
+        limbs: its L legs.
+        motion: N samples.
+        every: one of so many samples is used.
+        x: (P,) coefficients; see generalised_rows.
+        X: (N / every, 6, P) N and N m, set.
+    """
+    n, L = motion.q.shape[1], len(limbs.body)
+    D, touching = np.zeros((6 + n, X.shape[2])), np.ones(L) > 0.0
+    rows = D, np.zeros((L, 6, limbs.joints.shape[1])), np.zeros((L, 6, 6))
+    variances, projected = np.ones(6 + n), (np.empty((6, X.shape[2])), np.empty((6, 6)))
+    for i in range(len(X)):
+        generalised_rows(robot, limbs, motion, i * every, touching, x, rows)
+        _project(limbs, touching, rows, variances, projected)  # type: ignore[arg-type]
+        X[i] = projected[0]

@@ -20,6 +20,7 @@ from com_identification.walking.log import walking_parts
 from com_identification.walking.preparation import check_loads
 from com_identification.walking.report import report_page
 from com_identification.walking.unknowns import (
+    FRICTIONS,
     GAIN_STD,
     DesignMatrix,
     Scale,
@@ -27,10 +28,13 @@ from com_identification.walking.unknowns import (
     make_unknowns,
 )
 from com_model import RobotModel, Sesc
+from com_model.actuators import ActuatorModel
 from com_model.dynamics.kinematics import body_poses
 from com_model.robots import load_robot
 
 pytestmark = pytest.mark.slow
+
+DRIVE = ActuatorModel().filled(8.0, "unknown")
 
 
 def _com(model, q: np.ndarray) -> np.ndarray:
@@ -69,11 +73,11 @@ def test_without_weighing_the_mass_is_known_as_the_mean_gain_is(
     g = result.unknowns.mass_direction(z)
     assert rho == 1.0
     assert (
-        np.hypot(0.02, 0.03 / np.sqrt(12)) <= np.sqrt(g @ C @ g) < 0.03
+        np.hypot(0.05, 0.03 / np.sqrt(12)) <= np.sqrt(g @ C @ g) < 0.06
     )  # alike, and each
 
 
-@pytest.mark.parametrize("factor", [0.63, 1.6])
+@pytest.mark.parametrize("factor", [0.63, 1.4])
 def test_torques_in_another_unit_are_refused_without_weighing(
     recorded: Recorded, factor: float
 ) -> None:
@@ -88,14 +92,12 @@ def test_armatures_that_the_base_shows_are_found_and_others_are_not() -> None:
     """The base's rows show together what a joint's own show one by one."""
     model, _ = load_robot("go2")
     n = model.n_joints
-    unknowns = make_unknowns(
-        model, np.full(n, 0.01), np.full(n, 8.0), np.ones(n, dtype=np.bool_)
-    )
+    unknowns = make_unknowns(model, n * [DRIVE], np.ones(n, dtype=np.bool_))
     X = np.zeros((2 * n + 6, unknowns.gain_columns.stop + 2 * n + 6))
     joint = np.concatenate([np.full(6, -1), np.arange(n), np.arange(n)])
     made = DesignMatrix(X, joint, np.zeros(len(X)))
     own = unknowns.joint_slice("armature")
-    at = unknowns.gain_columns.start - 3 * n
+    at = unknowns.gain_columns.start - len(FRICTIONS) * n
     seen = {
         0: (0.03, 0.0),
         1: (0.01, 0.0),
@@ -114,7 +116,7 @@ def test_the_legs_alone_hold_the_scale_of_torques() -> None:
     model, _ = load_robot("talos")
     n = model.n_joints
     legs = np.array([name.startswith("leg") for name in model.joint_names])
-    unknowns = make_unknowns(model, np.full(n, 0.01), np.full(n, 8.0), legs)
+    unknowns = make_unknowns(model, n * [DRIVE], legs)
     z = unknowns.mean + unknowns.std * np.random.default_rng(3).standard_normal(
         len(unknowns.std)
     )
@@ -130,9 +132,7 @@ def test_scale_keeps_relative_gains() -> None:
     """Masses, friction and torque biases get the factor; gains relative to their mean do not."""
     model, _ = load_robot("go2")
     n = model.n_joints
-    unknowns = make_unknowns(
-        model, np.full(n, 0.01), np.full(n, 8.0), np.ones(n, dtype=np.bool_)
-    )
+    unknowns = make_unknowns(model, n * [DRIVE], np.ones(n, dtype=np.bool_))
     z = unknowns.mean + unknowns.std * np.random.default_rng(5).standard_normal(
         len(unknowns.std)
     )
@@ -156,11 +156,14 @@ def test_what_is_kept_is_part_of_the_covariance(
 
     def prior(*arguments: Any) -> Unknowns:
         made = make_unknowns(*arguments)
-        return replace(made, mean=made.mean + step * made.std * off)
+        std = made.std * (1.0 + 3.0 * off)  # of a drive that nobody knows
+        return replace(made, mean=made.mean + shift * std * off, std=std)
 
+    shift = 0.0
+    monkeypatch.setattr(preparation, "make_unknowns", prior)
     monkeypatch.setattr(identify, "undetermined", lambda rows, unknowns: off > 0.0)
     kept = recorded.identify()
-    monkeypatch.setattr(preparation, "make_unknowns", prior)
+    shift = step
     moved = (recorded.identify().z - kept.z) / step  # for one standard deviation
     alone = kept.inflation * np.diag(kept.fit.covariance)
     own = (moved**2 > alone) & (off == 0.0)
@@ -235,7 +238,7 @@ BAD = {
         "up": np.where(log.time[:, None] > 26.0, [1.0, 0.0, 0.0], log.up)
     },
     "of the samples are missing": lambda log: {
-        name: getattr(log, name)[(log.time % 1.0) < 0.7] for name in vars(log)
+        name: getattr(log, name)[(log.time % 1.0) < 0.5] for name in vars(log)
     },
     "s in all: expected": lambda log: {
         name: getattr(log, name)[:2000] for name in vars(log)
@@ -311,10 +314,16 @@ def test_a_moment_without_readings_says_nothing(
     assert (np.abs(off) < 0.3 * std).all()
 
 
-def test_a_robot_that_is_carried_is_named(recorded: Recorded) -> None:
+def test_parts_in_which_the_robot_is_carried_are_left_out(
+    recorded: Recorded, result: WalkResult
+) -> None:
     effort = recorded.log.effort.copy()
     effort[2000:2600] *= 0.02
-    with pytest.raises(WalkError, match="carried or hangs"):
+    found, q = recorded.identify(effort=effort), result.posture
+    assert found.accepted
+    assert np.linalg.norm(found.com(q)[0] - _com(recorded.true, q)) < 1.5e-3
+    effort[: len(effort) // 2] *= 0.02
+    with pytest.raises(WalkError, match="the robot is carried, lies or hangs"):
         recorded.identify(effort=effort)
 
 

@@ -9,7 +9,7 @@ from numba import typeof
 
 from com_identification.walking import kernels
 from com_identification.walking.inertia import theta_jacobian, to_eta, to_theta
-from com_identification.walking.kernels import BODY, IMU, Motion, with_theta
+from com_identification.walking.kernels import BODY, IMU, PER_JOINT, Motion, with_theta
 from com_identification.walking.preparation import find_limbs
 from com_identification.walking.window_kernels import Noise, Windows, window_rows
 from com_model import RobotModel
@@ -33,9 +33,9 @@ class Exact:
         self.theta = np.zeros((self.model.bodies.count, BODY))
         self.theta[self.model.bodies.mass > 0.0] = to_theta(eta)
         self.robot = with_theta(tree_of(self.model.bodies), self.theta)
-        # armature, Coulomb, viscous, gain, bias
+        # armature, Coulomb, viscous, load friction, gain, bias
         self.joints = (
-            self.rng.uniform(0.1, 0.5, (5, n)) + np.array([0, 0, 0, 0.7, 0])[:, None]
+            self.rng.uniform(0.1, 0.5, (6, n)) + np.array([0, 0, 0, 0, 0.7, 0])[:, None]
         )
         draw, up = self.rng.standard_normal, self.rng.standard_normal((SAMPLES, 3))
         self.up = up / np.linalg.norm(up, axis=1, keepdims=True)
@@ -92,9 +92,10 @@ class Exact:
             forces = np.linalg.lstsq(jacobian[:, :6].T, needed[:6], rcond=None)[0]
             left = needed - jacobian.T @ forces
             assert np.abs(left[:6]).max() < 1e-9
-            armature, coulomb, viscous, gain, bias = self.joints
+            armature, coulomb, viscous, load, gain, bias = self.joints
             acting = left[self.order] + armature * self.qdd[k] + coulomb * sign[k]
-            tau[k] = (acting + viscous * self.qd[k] + bias) / gain
+            acting += viscous * self.qd[k] + bias
+            tau[k] = acting / (gain - load * sign[k] * np.sign(acting))
         arrays = (self.q + zeros, self.qd, self.qdd, tau, sign)
         return Motion(*arrays, self.omega, self.omega_dot, self.force, self.up)
 
@@ -183,7 +184,7 @@ def test_a_foot_in_the_air_that_counts_as_touching_does_no_harm(exact: Exact) ->
 
 def test_columns_of_encoder_zeros_are_derivatives(exact: Exact) -> None:
     n, step, k = exact.model.n_joints, 1e-5, 2
-    start = BODY * len(exact.robot.mass) + 5 * n
+    start = BODY * len(exact.robot.mass) + 6 * n
     loaded = np.unique(exact.limbs.joints[exact.touching])
 
     def rows(motion: Motion) -> np.ndarray:
@@ -235,7 +236,7 @@ def test_columns_of_encoder_zeros_of_sliders_and_followers_are_derivatives() -> 
     n, feet = model.n_joints, len(limbs.body)
     joints = rng.normal(size=(5, 1, n))
     motion = Motion(*joints, *rng.normal(size=(3, 1, 3)), np.array([[0.0, 0.0, 1.0]]))
-    x = rng.normal(size=BODY * len(robot.mass) + 6 * n + IMU)
+    x = rng.normal(size=BODY * len(robot.mass) + PER_JOINT * n + IMU)
     x[: BODY * len(robot.mass)] = to_theta(to_eta(model.bodies)).ravel()
     x[-n - IMU :] = 0.0
 

@@ -1,0 +1,623 @@
+"""Mass and CoM of a trunk by the equations of the base in a low band: what a real log can show.
+
+  sum_f W_f (h_f - tau_f + phi_f p) = Y_base pi     W_f phi_f p: rotors, friction, load friction
+
+Errors of accelerations against torques attenuate the dynamic columns, and torque biases absorb the
+weight that is lost; no resampling of the log shows it. So the equations are filtered to 5 Hz, and
+the estimate counts as uncertain as far as it moves with the band, the delay of the torques and the
+biases. Gains of the torques are never free: a common one, and those of legs, are part of the
+covariance only. Of a log without IMU whole strides are averaged, in which the trunk does not
+accelerate: their vertical forces are the weight.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+import numpy as np
+from scipy.linalg import block_diag
+
+from com_bags import WalkLog
+from com_identification.exceptions import WalkError
+from com_identification.walking.gait import Gait, find_gait
+from com_identification.walking.inertia import PARAMETERS
+from com_identification.walking.kernels import Motion
+from com_identification.walking.log import ConditionedLog, low_pass, walking_parts
+from com_identification.walking.preparation import PreparedWalk, carrying, prepare
+from com_identification.walking.rows import find_contacts
+from com_identification.walking.unknowns import FRICTIONS, Scale, Unknowns
+from com_identification.walking.window_kernels import base_rows
+from com_model import RobotConfig, RobotModel
+from com_model.actuators import COMMON_GAIN, LEG_GAIN
+from com_model.arrays import Array, Flags
+from com_model.bodies import Indices
+from com_model.dynamics import GRAVITY
+from com_model.dynamics.tree_kernels import tree_of
+from com_model.text import listing
+
+BAND, _BANDS = (
+    5.0,
+    (10.0, 20.0),
+)  # Hz, of the estimate; of those that it is compared with
+_ROW_RATE = 100.0  # Hz
+_SIGN_SPEED = 0.2  # rad/s, of the direction of friction in a band of 20 Hz
+LEAST_STRIDES, _LEAST_OF_MASS = 15, 5
+_LEAST_TIME, _LEAST_BLOCKS = 2.0, 3  # s; blocks
+_BLOCK = 2.0  # s, of rows whose errors are independent
+_SAME_TYPE = (
+    0.9  # correlation of friction and masses of the same parts of different legs
+)
+_DELAY = 0.004  # s, of torques against the IMU
+_TYPICAL = np.array(
+    [0.1, 0.1, 0.15, 0.02, 0.03, 0.03]
+)  # of weight, and of weight x 0.3 m
+_LEAST_SCATTER = 0.005  # of the weight
+_REPEATS = 0.06  # of the weight, largest part of the vertical residual that repeats
+_CHANGED, _WITHIN = 0.95, 2.0
+_USEFUL = 0.07, 0.010  # of the mass; m, of x and y
+_PHASES = 25
+_FIXED = 1e-4  # of the prior's standard deviation
+_PASSES = 3
+
+
+class Verdict(Enum):
+    """What a recording of a walk says about the URDF."""
+
+    CONFIRMED = "URDF confirmed"
+    CORRECTED = "corrected"
+    MASS = "mass confirmed, no CoM"
+    NOT_GOOD = "not good enough"
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What a recording says about the masses of a robot.
+
+    Attributes:
+        verdict: on the URDF.
+        unknowns: with their priors.
+        z: (Z,) see Unknowns.
+        covariance: (Z, Z), with the spread of settings and the gains of the drives.
+        mass: kg, of the robot.
+        mass_std: kg.
+        com: (3,) m, of the trunk, root axes; None without an IMU.
+        com_std: (3,) m; None without an IMU.
+        strides: number of steady strides.
+        halves: differences of first and second half over their standard deviation, the largest;
+            None where there is no IMU.
+        held_out: N, residual forces held out, with the URDF's inertials and friction fitted, and
+            with those of the verdict: the URDF's unless it is corrected; None without an IMU.
+        reasons: of the verdict, in words.
+        notes: on the recordings, in words.
+    """
+
+    verdict: Verdict
+    unknowns: Unknowns
+    z: Array
+    covariance: Array
+    mass: float
+    mass_std: float
+    com: Array | None
+    com_std: Array | None
+    strides: int
+    halves: float | None
+    held_out: tuple[float, float] | None
+    reasons: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether the recording was good enough for a verdict on the URDF."""
+        return self.verdict is not Verdict.NOT_GOOD
+
+    def noted(self, note: str) -> "Evidence":
+        """Returns the evidence with a further note.
+
+        Args:
+            note: in words; "": none.
+        """
+        return replace(self, notes=(*self.notes, *([note] if note else [])))
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Unfiltered rows of a recording at about _ROW_RATE.
+
+    Attributes:
+        X: (N, 6, P + 1) N and N m; the last column: by a delay of the torques.
+        period: s.
+        used: (N,) samples of a steady gait, carried by the feet, without gaps.
+        gait: strides.
+    """
+
+    X: Array
+    period: float
+    used: Flags
+    gait: Gait
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """An estimate z (Z,) with delay, its covariance, blocks of information (K, P + 1, P + 1)."""
+
+    z: Array
+    covariance: Array
+    information: Array
+
+
+def assess_walk(
+    logs: Sequence[WalkLog],
+    model: RobotModel,
+    config: RobotConfig,
+    scale: Scale | None = None,
+) -> Evidence:
+    """Judges a URDF by recordings of walking.
+
+    Args:
+        logs: recordings of walking, with or without IMU.
+        model: as its URDF says.
+        config: its feet, drives and the IMU's link.
+        scale: the weighed mass; it sets the common gain of the torques.
+
+    Raises:
+        WalkError: the recordings cannot be used; says why and what would help.
+    """
+    parts = [part for log in logs for part in walking_parts(log, _LEAST_TIME)]
+    if not parts:
+        raise WalkError(
+            "the robot never walks for 2 s: expected a recording of walking"
+        )
+    ready = prepare(parts, model, config, _LEAST_TIME)
+    if bool((ready.limbs.joint_count < ready.limbs.size).any()):
+        raise WalkError(
+            "legs with too few joints do not feel all that acts on their feet: expected three "
+            "joints for point feet, six for flat ones"
+        )
+    rows, notes = zip(*(_make_rows(ready, each) for each in ready.data), strict=True)
+    with_imu = all(log.has_imu for log in parts)
+    strides = sum(len(each.gait.whole(each.gait.steady)) for each in rows)
+    notes = (*ready.notes, *(note for note in notes if note))
+    solver = _Solver(ready, list(rows))
+    if not with_imu:
+        return _mass_only(solver, scale or Scale(), strides, notes)
+    return _with_com(solver, scale or Scale(), strides, notes)
+
+
+def _make_rows(ready: PreparedWalk, data: ConditionedLog) -> tuple[_Rows, str]:
+    """Rows of a recording, and what of it was left out, in words."""
+    robot, limbs, period = tree_of(ready.model.bodies), ready.limbs, data.period
+    loads, _ = find_contacts(data, robot, limbs, ready.model.mass)
+    gait = find_gait(data.motion.q[:, limbs.joints[limbs.joints >= 0]], period)
+    carried = carrying(data, loads, ready.model.mass)
+    smooth = Motion(*(low_pass(v, _BANDS[-1], period) for v in data.motion))
+    qd, w = smooth.qd, smooth.omega
+    motion = smooth._replace(
+        sign=np.tanh(qd / _SIGN_SPEED),
+        qdd=np.gradient(qd, period, axis=0),
+        omega_dot=np.gradient(w, period, axis=0),
+    )
+    every = max(1, round(1.0 / (_ROW_RATE * period)))
+    chosen = slice(0, len(qd) // every * every, every)
+    x = ready.unknowns.coefficients(ready.unknowns.mean)
+    X = np.empty((len(qd) // every, 6, len(x) + 1))
+    arrays = Motion(*(np.ascontiguousarray(v) for v in motion))
+    base_rows(robot, limbs, arrays, every, x, X[:, :, :-1])
+    torques = X[:, :, ready.unknowns.gain_columns].sum(axis=2)
+    X[:, :, -1] = np.gradient(torques, every * period, axis=0)
+    steady = gait.steady if gait.steady.mean() > 0.1 else np.ones_like(gait.steady)
+    left = {
+        "the feet do not carry the robot": ~carried,
+        "the motion does not repeat (standing, rising, slipping, turns)": carried
+        & ~steady,
+    }
+    texts = [
+        f"{period * v.sum():.1f} s in which {k}"
+        for k, v in left.items()
+        if v.sum() > 1.0 / period
+    ]
+    used = data.usable & carried & steady
+    strided = gait.every(chosen)
+    note = f"left out: {listing(texts)}" if texts else ""
+    return _Rows(X, every * period, used[chosen], strided), note
+
+
+class _Solver:
+    """Solves rows in a band for the unknowns, with some of them fixed."""
+
+    def __init__(self, ready: PreparedWalk, rows: list[_Rows]) -> None:
+        self.ready, self.rows, self.unknowns = ready, rows, ready.unknowns
+        weight = GRAVITY * ready.model.mass
+        self.size = _TYPICAL * np.repeat([weight, weight * ready.leg_length / 0.3], 3)
+        self.cache: dict[float, tuple[Array, Indices]] = {}
+
+    def filtered(self, band: float) -> tuple[Array, Indices]:
+        """Rows (R, 6, P + 1) of independent samples in a band, and their blocks (R,)."""
+        if band not in self.cache:
+            parts, blocks, since = [], [], 0
+            for each in self.rows:
+                step = max(1, round(1.0 / (2.0 * band * each.period)))
+                flat = low_pass(each.X.reshape(len(each.X), -1), band, each.period)
+                used = np.flatnonzero(each.used)[::step]
+                parts.append(flat[used].reshape(-1, *each.X.shape[1:]))
+                own = np.floor(used * each.period / _BLOCK).astype(int)
+                blocks.append(since + np.unique(own, return_inverse=True)[1])
+                since = int(blocks[-1].max(initial=since - 1)) + 1
+            self.cache[band] = np.concatenate(parts), np.concatenate(blocks)
+        return self.cache[band]
+
+    def prior(self, biases: bool, inertials: bool) -> Array:
+        """Factor (Z + 1, Z + 1) of the prior's covariance; gains are fixed."""
+        u, n = self.unknowns, self.unknowns.model.n_joints
+        std = np.append(u.std, _DELAY)
+        std[u.joint_slice("gain")] *= _FIXED
+        if not biases:
+            std[u.joint_slice("torque_bias")] *= _FIXED
+        if not inertials:
+            std[: u.joint_slice("armature").start] *= _FIXED
+        correlation = np.eye(len(std))
+        limbs, masses = self.ready.limbs, PARAMETERS * (np.cumsum(u.bodies) - 1)
+        alike = [masses[column[column >= 0]] for column in limbs.path.T]
+        for kind in FRICTIONS:
+            own = np.arange(n) + u.joint_slice(kind).start
+            alike += [own[column[column >= 0]] for column in limbs.joints.T]
+        for same in alike:
+            correlation[np.ix_(same, same)] += _SAME_TYPE * (1.0 - np.eye(len(same)))
+        return np.asarray(std[:, None] * np.linalg.cholesky(correlation))
+
+    def solve(
+        self,
+        X: Array,
+        blocks: Indices,
+        biases: bool = True,
+        inertials: bool = True,
+        size: Array | None = None,
+    ) -> _Fit:
+        """Solves rows (R, 6, P + 1); friction and rotors are never negative.
+
+        Args:
+            X: independent rows.
+            blocks: (R,) block of each row, whose errors are independent of those of others.
+            biases: whether torques have biases.
+            inertials: whether masses are unknown.
+            size: (6,) N and N m, standard deviations of the rows; None: those of the residuals.
+        """
+        known, size = size is not None, self.size if size is None else size
+        u, L = self.unknowns, self.prior(biases, inertials)
+        never = np.arange(
+            u.joint_slice(FRICTIONS[0]).start, u.joint_slice(FRICTIONS[-1]).stop
+        )
+        mean, z = np.append(u.mean, 0.0), np.append(u.mean, 0.0)
+        for _ in range(_PASSES):
+            D = block_diag(u.jacobian(z[:-1]), 1.0)
+            x = np.append(u.coefficients(z[:-1]), z[-1])
+            A = (X / size[:, None]) @ D
+            y = A @ z - (X @ x) / size
+            M = (A @ L).reshape(-1, len(z))
+            H, g = M.T @ M + np.eye(len(z)), M.T @ (y - A @ mean).ravel()
+            z = mean + L @ _bounded(H, g, L[never], mean[never])
+            if known:
+                continue
+            residual = (X @ np.append(u.coefficients(z[:-1]), z[-1])) / size
+            size = size * np.maximum(0.3, np.sqrt((residual**2).mean(axis=0)))
+        W = X / size[:, None]
+        count = int(blocks.max(initial=0)) + 1
+        information = np.zeros((count, X.shape[2], X.shape[2]))
+        for k in range(count):
+            own = W[blocks == k].reshape(-1, X.shape[2])
+            information[k] = own.T @ own
+        D, x = (
+            block_diag(u.jacobian(z[:-1]), 1.0) @ L,
+            np.append(u.coefficients(z[:-1]), z[-1]),
+        )
+        values, axes = np.linalg.eigh(D.T @ information.sum(axis=0) @ D)
+        scores = (information @ x) @ D @ axes[:, values > 10.0]
+        scores -= scores.mean(axis=0)
+        ratio = (scores**2).sum(axis=0) / values[values > 10.0]
+        tempering = max(1.0, float(ratio.mean()) if len(ratio) else 1.0)
+        H = np.eye(len(z)) + D.T @ information.sum(axis=0) @ D / tempering
+        C = L @ np.linalg.solve(H, L.T)
+        return _Fit(z, (C + C.T) / 2.0, information / tempering)
+
+    def gain_errors(self, found: _Fit) -> Array:
+        """How far z moves, (Z + 1, legs), by one standard deviation of each leg's gain."""
+        u, joints = self.unknowns, self.ready.limbs.joints
+        D = block_diag(u.jacobian(found.z[:-1]), 1.0)
+        H = D.T @ found.information.sum(axis=0)
+        columns = np.zeros((H.shape[1], len(joints)))
+        for c, own in enumerate(joints):
+            columns[u.gain_columns.start + own[own >= 0], c] = LEG_GAIN
+        return np.asarray(
+            -found.covariance @ H @ (columns - columns.mean(axis=1)[:, None])
+        )
+
+
+def trunk_values(u: Unknowns, z: Array) -> tuple[Array, Array]:
+    """Returns mass of the robot, kg, and CoM of the trunk, m, root axes, and their derivatives.
+
+    Args:
+        u: the unknowns.
+        z: (Z,) the estimate.
+
+    Returns:
+        (4,) and (4, Z).
+    """
+    theta, slopes = u.theta(z), np.zeros((4, len(z)))
+    mass, com = theta[0, 0], theta[0, 1:4] / theta[0, 0]
+    D = u.jacobian(z)
+    slopes[0] = u.total_mass(z) * u.mass_direction(z)
+    slopes[1:] = (D[1:4] - com[:, None] * D[0]) / mass
+    return np.append(u.total_mass(z), com), slopes
+
+
+def _bounded(H: Array, g: Array, rows: Array, mean: Array) -> Array:
+    """Minimises w^T H w / 2 - g^T w with mean + rows w >= 0, those below in turn set to 0."""
+    fixed = np.zeros(len(rows), dtype=np.bool_)
+    free = w = np.linalg.solve(H, g)
+    for _ in range(5):
+        below = mean + rows @ w < -1e-9
+        if not (below & ~fixed).any():
+            break
+        fixed |= below
+        B = rows[fixed]
+        K = np.linalg.solve(H, B.T)
+        S = B @ K + 1e-12 * np.eye(len(B))
+        w = free - K @ np.linalg.solve(S, B @ free + mean[fixed])
+    return np.asarray(w)
+
+
+def _scaled(
+    solver: _Solver, found: _Fit, model: Array, scale: Scale
+) -> tuple[Array, Array]:
+    """Z (Z,) and its covariance with what settings, gains and the weighed mass add to it.
+
+    Args:
+        solver: of the rows.
+        found: the estimate.
+        model: (S, Z + 1) differences of estimates with other settings.
+        scale: the weighed mass.
+    """
+    u = solver.unknowns
+    legs = solver.gain_errors(found)
+    C = found.covariance + legs @ legs.T + model.T @ model / max(1, len(model))
+    z, C = found.z[:-1], C[:-1, :-1]
+    common, rho = COMMON_GAIN, 1.0
+    direction, slope = u.scale_direction(z), u.mass_direction(z)
+    C = C + common**2 * np.outer(direction, direction)
+    if scale.mass is not None:
+        # an observation of ln(mass), which moves the common gain and little else
+        own, std = C @ slope, scale.std / scale.mass
+        rho = np.log(scale.mass / u.total_mass(z))
+        K = own / (slope @ own + std**2)
+        z, C = z + K * rho, C - np.outer(K, own)
+    return z, (C + C.T) / 2.0
+
+
+def _mass_only(
+    solver: _Solver, scale: Scale, strides: int, notes: tuple[str, ...]
+) -> Evidence:
+    """By the mean vertical forces of whole strides: of a log without IMU."""
+    means = [
+        each.X[each.gait.stride == k].mean(axis=0)
+        for each in solver.rows
+        for k in each.gait.whole(each.used)
+    ]
+    strides = len(means)
+    if len(means) < _LEAST_OF_MASS:
+        raise WalkError(
+            f"{len(means)} steady strides without a gap: expected {_LEAST_OF_MASS} or more, and an "
+            f"IMU and {LEAST_STRIDES} strides for the CoM. Let the robot trot for 10 s"
+        )
+    X = np.array(means)
+    X[:, [0, 1, 3, 4, 5]] = 0.0  # of a trunk whose tilt is not known
+    x = np.append(solver.unknowns.coefficients(solver.unknowns.mean), 0.0)
+    least = _LEAST_SCATTER * GRAVITY * solver.unknowns.model.mass
+    scatter = np.hypot((X[:, 2] @ x).std() / np.sqrt(strides), least)
+    found = solver.solve(
+        X.mean(axis=0)[None], np.zeros(1, dtype=np.int64), size=np.full(6, scatter)
+    )
+    z, C = _scaled(solver, found, np.zeros((0, len(found.z))), scale)
+    return _judged(solver, z, C, strides, None, None, (), notes)
+
+
+def _with_com(
+    solver: _Solver, scale: Scale, strides: int, notes: tuple[str, ...]
+) -> Evidence:
+    X, blocks = solver.filtered(BAND)
+    if blocks.max(initial=0) < _LEAST_BLOCKS:
+        raise WalkError(
+            f"{strides} steady strides: expected {LEAST_STRIDES} or more. Let the robot walk "
+            "straight ahead for 10 s"
+        )
+    found = solver.solve(X, blocks)
+    u, slopes = solver.unknowns, trunk_values(solver.unknowns, found.z[:-1])[1]
+    std = np.sqrt(np.diag(slopes @ found.covariance[:-1, :-1] @ slopes.T))
+    settings = {
+        f"up to {band:g} Hz": solver.solve(*solver.filtered(band)) for band in _BANDS
+    }
+    settings["without torque biases"] = solver.solve(X, blocks, biases=False)
+    model = np.array([other.z - found.z for other in settings.values()])
+    problems, reasons = [], []
+    for (name, _), off in zip(settings.items(), model[:, :-1] @ slopes.T, strict=True):
+        if (np.abs(off) > std).any():
+            kg, *mm = off * [1.0, 1e3, 1e3, 1e3]
+            reasons.append(
+                f"{name} mass and CoM change by {kg:+.2f} kg and "
+                f"{' '.join(f'{v:+.1f}' for v in mm)} mm, more than their standard deviation: "
+                "accelerations are noisy, or late against torques; standard deviations include it"
+            )
+    if strides < LEAST_STRIDES:
+        problems.append(
+            f"{strides} steady strides, expected {LEAST_STRIDES} or more: walk for 10 s or longer"
+        )
+    problems += _nuisances(solver, found)
+    first = np.arange(len(found.information)) < len(found.information) / 2
+    halves = _halves(solver, found, slopes, first, model)
+    if halves > 3.0:
+        problems.append(
+            f"first and second half differ by {halves:.1f} standard deviations: a payload changed, "
+            "or the gait did"
+        )
+    before, after, better = _held_out(solver, X, blocks)
+    repeating, floor = _repeating(solver, found)
+    weight = GRAVITY * u.model.mass
+    if repeating > max(_REPEATS * weight, 2.0 * floor):
+        problems.append(
+            f"{repeating:.1f} N of the vertical force repeat in all strides and are not explained "
+            f"(limit {_REPEATS * weight:.1f} N): the model of drives or contacts is wrong. Record "
+            "on hard ground, with the foot's radius and the drives in the configuration"
+        )
+    z, C = _scaled(solver, found, model, scale)
+    fit = halves, (before, after), better
+    return _judged(
+        solver, z, C, strides, fit, scale, (*problems,), notes, tuple(reasons)
+    )
+
+
+def _judged(
+    solver: _Solver,
+    z: Array,
+    C: Array,
+    strides: int,
+    fit: tuple[float, tuple[float, float], bool] | None,
+    scale: Scale | None,
+    problems: tuple[str, ...],
+    notes: tuple[str, ...],
+    reasons: tuple[str, ...] = (),
+) -> Evidence:
+    """The verdict; fit: halves, held-out residuals, and whether masses explain more."""
+    u = solver.unknowns
+    (values, slopes), (urdf, _) = trunk_values(u, z), trunk_values(u, u.mean)
+    std = np.sqrt(np.diag(slopes @ C @ slopes.T))
+    off = (values - urdf) / std
+    used = 1 if fit is None else 4
+    useful = bool(
+        std[0] < _USEFUL[0] * values[0]
+        and (fit is None or (std[1:3] < _USEFUL[1]).all())
+    )
+    bounds = f"mass {values[0]:.2f} ± {std[0]:.2f} kg (URDF {urdf[0]:.2f})"
+    if fit is not None:
+        triples = zip(
+            "xyz", 1e3 * values[1:], 1e3 * std[1:], 1e3 * urdf[1:], strict=True
+        )
+        each = (f"{a} {v:.1f} ± {s:.1f} (URDF {w:.1f})" for a, v, s, w in triples)
+        bounds += f", CoM of the trunk {listing(each)} mm"
+    within = bool((np.abs(off[:used]) < _WITHIN).all())
+    differ = f"differs from the URDF by up to {np.abs(off[:used]).max():.1f} standard deviations"
+    verdict = Verdict.NOT_GOOD
+    if not problems and within and useful:
+        verdict = Verdict.MASS if fit is None else Verdict.CONFIRMED
+    elif not problems and not within and fit is not None and fit[2]:
+        verdict = Verdict.CORRECTED
+        reasons = (differ, *reasons)
+    elif not problems and within:
+        problems = (
+            "standard deviations are too large: weigh the robot (--mass), or record longer and "
+            "with an IMU",
+        )
+    elif not problems:
+        problems = (
+            f"{differ}, but "
+            f"{'masses explain no more than friction does' if fit else 'no IMU shows why'}: "
+            "weigh the robot, check torques' scale and record more different gaits",
+        )
+    return Evidence(
+        verdict,
+        u,
+        z,
+        C,
+        float(values[0]),
+        float(std[0]),
+        None if fit is None else values[1:],
+        None if fit is None else std[1:],
+        strides,
+        None if fit is None else fit[0],
+        None if fit is None else (fit[1][0], fit[1][verdict is Verdict.CORRECTED]),
+        (bounds, *problems, *reasons),
+        notes,
+    )
+
+
+def _nuisances(solver: _Solver, found: _Fit) -> list[str]:
+    """Which frictions are far from usual."""
+    u, off = (
+        solver.unknowns,
+        (found.z[:-1] - solver.unknowns.mean) / solver.unknowns.std,
+    )
+    names = np.array(u.model.joint_names)
+    wrong = [
+        f"{kind} of {name}"
+        for kind in (*FRICTIONS, "torque_bias")
+        for name in names[np.abs(off[u.joint_slice(kind)]) > 4.0]
+    ]
+    problem = "the drives do not behave as their model: {} are far from usual. Describe them in "
+    return (
+        [f"{problem.format(listing(wrong, 4))}the configuration (actuators)"]
+        if wrong
+        else []
+    )
+
+
+def _halves(
+    solver: _Solver, found: _Fit, slopes: Array, first: Flags, model: Array
+) -> float:
+    """Largest difference of two parts' values over its standard deviation, with the settings'."""
+    u = solver.unknowns
+    D = block_diag(u.jacobian(found.z[:-1]), 1.0)
+    x, P = (
+        np.append(u.coefficients(found.z[:-1]), found.z[-1]),
+        np.linalg.inv(found.covariance),
+    )
+    total = D.T @ found.information.sum(axis=0) @ D
+    estimates, covariances = [], []
+    for part in (first, ~first):
+        H = found.information[part].sum(axis=0)
+        own = np.linalg.inv(P - total + D.T @ H @ D)
+        rest = D.T @ found.information.sum(axis=0) @ x  # minus the prior's
+        estimates.append(-own @ (D.T @ H @ x - rest))
+        covariances.append(own @ (D.T @ H @ D) @ own)
+    change = slopes @ (estimates[0] - estimates[1])[:-1]
+    spread = 2.0 * model.T @ model / max(1, len(model))
+    C = slopes @ (covariances[0] + covariances[1] + spread)[:-1, :-1] @ slopes.T
+    return float((np.abs(change) / np.sqrt(np.diag(C))).max())
+
+
+def _held_out(solver: _Solver, X: Array, blocks: Indices) -> tuple[float, float, bool]:
+    """Residual forces, N, with the URDF and friction, and identified; whether that is better."""
+    folds = np.minimum(6 * blocks // (blocks.max() + 1), 5)
+    residuals = np.zeros((2, 6, 2))
+    for fold in range(6):
+        held = folds == fold
+        if not held.any() or held.all():
+            continue
+        for k, inertials in enumerate((False, True)):
+            z = solver.solve(X[~held], blocks[~held], inertials=inertials).z
+            x = np.append(solver.unknowns.coefficients(z[:-1]), z[-1])
+            squares = ((X[held] @ x) ** 2).mean(axis=0)
+            residuals[k, fold] = squares[:3].sum(), squares[3:].sum()
+    force = np.sqrt(residuals[:, :, 0].mean(axis=1))
+    ratio = np.sqrt(residuals[1] / np.maximum(residuals[0], 1e-12))
+    better = ((ratio < _CHANGED).any(axis=1)).sum() >= 5
+    return float(force[0]), float(force[1]), bool(better)
+
+
+def _repeating(solver: _Solver, found: _Fit) -> tuple[float, float]:
+    """Vertical residual that repeats in all strides, N rms, and the floor that scatter leaves."""
+    x = np.append(solver.unknowns.coefficients(found.z[:-1]), found.z[-1])
+    means, floors = [], []
+    for each in solver.rows:
+        residual, used = each.X[:, 2] @ x, each.used
+        bins = each.gait.chunk * _PHASES + np.floor(each.gait.phase * _PHASES).astype(
+            int
+        )
+        count = np.bincount(bins[used])
+        good = count >= 3
+        if not good.any():
+            continue
+        mean = np.bincount(bins[used], residual[used])[good] / count[good]
+        square = np.bincount(bins[used], residual[used] ** 2)[good] / count[good]
+        floor = np.maximum(square - mean**2, 0.0) / (count[good] - 1.0)
+        means.append((mean**2 - floor).mean())
+        floors.append(floor.mean())
+    if not means:
+        return 0.0, 0.0
+    return float(np.sqrt(max(0.0, np.mean(means)))), float(np.sqrt(np.mean(floors)))

@@ -1,0 +1,180 @@
+"""Runs the identification on public recordings of real robots, which are not part of the project.
+
+    tools/in_env python tools/real_data.py go2 --source FOLDER
+
+FOLDER has NAME_state.csv or NAME_state.csv.gz for each run, and NAME_imu.csv(.gz) beside those with
+an IMU; docs/real_data.md says where they come from, and what the figures mean. The last line is
+one JSON object: runs (by name: verdict, mass_kg, mass_std, com_mm, com_std_mm of the trunk,
+payload_alarms, reasons), spread_mass_kg of the runs, halves_sigma and heldout of the runs with an
+IMU: the largest difference of first and second half over its standard deviation, and residual
+forces in N with the URDF's masses and friction fitted, and as the verdict says.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from com_bags import (
+    Bag,
+    LogFormat,
+    SensorReader,
+    TopicRequest,
+    WalkLog,
+    find_topics,
+    read_walk,
+)
+from com_bags.standard_types import IMU
+from com_estimation.commands.trunk_bag import estimates
+from com_identification.walking.judgement import judge_walk
+from com_model import ComModelError, RobotConfig, RobotModel, load_robot
+
+MAPPINGS = Path(__file__).resolve().parent / "real_data"
+STATE, INERTIAL = "_state.csv", "_imu.csv"
+ELSEWHERE = {
+    "go2py": "git clone https://github.com/Rooholla-KhorramBakht/Go2Py",
+    "spot": "git clone https://github.com/ShahramKhorshidi/system_identification",
+} | dict.fromkeys(
+    ("go1", "icub", "g1", "hyq"),
+    "no public source is known to this tool; give a recording to identify --use walk --mapping",
+)
+
+
+def runs(folder: Path) -> dict[str, Path]:
+    """Files of joint states by the name of the run."""
+    found = sorted([*folder.glob(f"*{STATE}"), *folder.glob(f"*{STATE}.gz")])
+    return {path.name.partition(STATE)[0]: path for path in found}
+
+
+def mapping_of(name: str, state: Path, run: str) -> dict[str, Any]:
+    """The mapping of a data set for one run: without IMU where there is no file of it."""
+    mapping: dict[str, Any] = yaml.safe_load((MAPPINGS / f"{name}.yaml").read_text())
+    tables = [state.with_name(f"{run}{INERTIAL}{end}") for end in ("", ".gz")]
+    there = [table.name for table in tables if table.exists()]
+    if there:
+        mapping["imu"]["table"] = there[0]
+    else:
+        del mapping["imu"]
+    return mapping
+
+
+def format_of(
+    mapping: dict[str, Any], path: Path, model: RobotModel, config: RobotConfig
+) -> LogFormat:
+    """What the columns of a run mean; the mapping is written to a path."""
+    path.write_text(yaml.safe_dump(mapping))
+    options = argparse.Namespace(mapping=str(path), format=None, definitions=None)
+    return LogFormat.of(model, config.feet, options)
+
+
+def read(
+    state: Path, about: LogFormat, model: RobotModel, config: RobotConfig
+) -> WalkLog:
+    """A run."""
+    with Bag(state, about) as bag:
+        imu = any(topic.type_name == IMU for topic in bag.topics())
+        topics = find_topics(bag.topics(), (), TopicRequest(), imu, str(state))
+        link = config.imu_link if imu else None
+        return read_walk(SensorReader(bag, model, (), topics, link))
+
+
+def alarms(
+    state: Path, about: LogFormat, model: RobotModel, config: RobotConfig
+) -> int:
+    """How often the trunk estimator reports a change of the payload, which is constant."""
+    changes = {
+        e.payload_changed_at for e in estimates(str(state), model, config, about)
+    }
+    return sum(bool(np.isfinite(time)) for time in changes)
+
+
+def judge(
+    name: str, run: str, state: Path, model: RobotModel, config: RobotConfig
+) -> tuple[dict[str, Any], float | None, tuple[float, float] | None]:
+    """Figures of a run, halves over their standard deviation, and held-out residuals."""
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            mapping = mapping_of(name, state, run)
+            about = format_of(mapping, Path(folder) / "mapping.yaml", model, config)
+            log = read(state, about, model, config)
+            evidence = judge_walk([log], model, config).evidence
+            count = alarms(state, about, model, config) if log.has_imu else 0
+    except ComModelError as error:
+        return {"verdict": "not good enough", "reasons": [str(error)]}, None, None
+    if evidence is None:
+        return (
+            {"verdict": "not good enough", "reasons": ["legs with few joints"]},
+            None,
+            None,
+        )
+    com, std = (
+        None if v is None else np.round(1e3 * v, 1).tolist()
+        for v in (evidence.com, evidence.com_std)
+    )
+    figures = {
+        "verdict": evidence.verdict.value,
+        "mass_kg": round(evidence.mass, 2),
+        "mass_std": round(evidence.mass_std, 2),
+        "com_mm": com,
+        "com_std_mm": std,
+        "payload_alarms": count,
+        "reasons": [*evidence.reasons, *evidence.notes],
+    }
+    return figures, evidence.halves, evidence.held_out
+
+
+def main() -> int:
+    """Runs the command line; 2 where the data are not there."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("name", choices=("go2", *ELSEWHERE), help="of the data set")
+    parser.add_argument("--source", type=Path, help="folder of the recordings")
+    options = parser.parse_args()
+    found = runs(options.source) if options.source and options.name == "go2" else {}
+    if not found:
+        get = ELSEWHERE.get(
+            options.name,
+            "git clone -b feature/sim-to-real-diff https://github.com/Optimal-Robotics-Lab/"
+            "unitree-go2, then --source its data/bags, as docs/real_data.md says",
+        )
+        print(
+            f"real_data: no recordings of {options.name} here: {get}", file=sys.stderr
+        )
+        return 2
+    model, config = load_robot(options.name)
+    results: dict[str, Any] = {}
+    halves: list[float] = []
+    residuals: list[tuple[float, float]] = []
+    for run, state in found.items():
+        results[run], half, held_out = judge(options.name, run, state, model, config)
+        halves += [half] if half is not None else []
+        residuals += [held_out] if held_out is not None else []
+        own = results[run]
+        print(f"{run}: {own['verdict']}", *own["reasons"], sep="\n  ", flush=True)
+    masses = [own["mass_kg"] for own in results.values() if "mass_kg" in own]
+    mean = np.mean(residuals, axis=0).round(2).tolist() if residuals else [None, None]
+    print(
+        json.dumps(
+            {
+                "runs": results,
+                "spread_mass_kg": round(max(masses) - min(masses), 2)
+                if masses
+                else None,
+                "halves_sigma": round(max(halves), 2) if halves else None,
+                "heldout": dict(
+                    zip(("urdf_friction", "identified"), mean, strict=True)
+                ),
+            }
+        )
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
