@@ -44,16 +44,19 @@ def _postures(
     count: int,
 ) -> list[Posture]:
     """What force sensors in the feet and the IMU of a robot with unknowns z (Z,) read."""
-    found, average = [], 1.0 / np.sqrt(SAMPLES)
+    found, average, sensors = [], 1.0 / np.sqrt(SAMPLES), SETTINGS.sensors
+    weight = 9.81 * recorded.believed.mass
+    stds = np.repeat([weight * sensors.force_bias, weight * sensors.moment_bias], 3)
+    bias, mounting = rng.normal(0.0, stds, (4, 6)), rng.normal(0.0, sensors.tilt, 3)
     for _ in range(count):
         q = walk.posture + rng.uniform(-0.25, 0.25, len(walk.posture))
         tilt = rotations_about(np.eye(3)[:2], rng.uniform(-0.3, 0.3, 2))
         up = tilt[0] @ tilt[1][:, 2]
         wrenches = standing_wrenches(recorded, walk.unknowns.theta(z), q, up)
-        wrenches += average * rng.normal(
+        wrenches += bias + average * rng.normal(
             0.0, np.repeat([NOISE.force, NOISE.moment], 3), (4, 6)
         )
-        read = up + np.cross(rng.normal(0.0, NOISE.tilt, 3), up)
+        read = up + np.cross(mounting + rng.normal(0.0, NOISE.tilt, 3), up)
         q = q + average * rng.normal(0.0, NOISE.position, len(q))
         up = read / np.linalg.norm(read)
         found.append(make_posture(walk.model, q, wrenches, up=up, samples=SAMPLES))
