@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from com_bags.exceptions import BagError
 from com_model.arrays import Array
 
 
@@ -33,3 +34,24 @@ class WalkLog:
     def has_imu(self) -> bool:
         """Whether there are readings of an IMU."""
         return not bool(np.isnan(self.angular_velocity).all())
+
+    def between(self, since: float | None, until: float | None) -> "WalkLog":
+        """Returns the part between two times.
+
+        Args:
+            since: s from the first sample; None: from there on.
+            until: s from the first sample; None: up to the last.
+
+        Raises:
+            BagError: nothing is between them.
+        """
+        time = self.time - self.time[0]
+        first, last = since or 0.0, np.inf if until is None else until
+        part = (time >= first) & (time <= last)
+        if not part.any():
+            problem = (
+                f"no joint state between {first:g} and {last:g} s: expected times up to"
+            )
+            raise BagError(f"{problem} {time[-1]:.1f} s", "--from, --to")
+        columns = (None if v is None else v[part] for v in vars(self).values())
+        return WalkLog(*columns)  # type: ignore[arg-type]

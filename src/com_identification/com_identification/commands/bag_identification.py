@@ -17,7 +17,7 @@ from com_identification.commands.rest_identification import (
     usable_postures,
 )
 from com_identification.commands.robot_inputs import RobotInputs
-from com_model.exceptions import ComModelError
+from com_model.exceptions import ComModelError, ConfigError
 
 _TOO_LITTLE, _UNREADABLE, _UNWRITABLE = 1, 2, 3
 
@@ -46,6 +46,9 @@ def run(arguments: argparse.Namespace) -> int:
             print(guess_mapping(read_table(tables[0]), robot.model, robot.feet), end="")
             return 0
         if not bag_inputs.is_walk(arguments, robot):
+            if arguments.since is not None or arguments.until is not None:
+                problem = "are for walking: give the times of postures by --marks"
+                raise ConfigError(problem, "--from, --to")
             return _run(arguments, robot)
         walker = robot_inputs.walk_inputs(robot)
         if arguments.dry_run:

@@ -85,6 +85,9 @@ def parser() -> argparse.ArgumentParser:
     )
     text = "times to use: those of the messages' headers, or of their recording"
     add("--time", choices=("stamps", "received"), default="stamps", help=text)
+    text = "of walking: s from the first joint state, where the part that is used "
+    add("--from", dest="since", type=float, metavar="S", help=text + "begins")
+    add("--to", dest="until", type=float, metavar="S", help=text + "ends")
     text = "continue although sign, axes or unit of the wrenches seem wrong"
     add("--ignore-wrench-check", action="store_true", help=text)
     add(

@@ -76,7 +76,7 @@ def identify_walk(
             reader = SensorReader(bag, robot.model, (), topics, link, received)
             log = read_walk(reader)
             print("\n".join(f"note: {note}" for note in reader.warnings()))
-            return log
+            return log.between(arguments.since, arguments.until)
 
     with output_directory(arguments.output, NAMES, arguments.force) as folder:
         whole = [read(path) for path in arguments.files]

@@ -416,7 +416,7 @@ def _mass_only(
         X.mean(axis=0)[None], np.zeros(1, dtype=np.int64), size=np.full(6, scatter)
     )
     z, C = _scaled(solver, found, np.zeros((0, len(found.z))), scale)
-    return _judged(solver, z, C, strides, None, None, (), notes)
+    return _judged(solver, z, C, strides, None, scale, (), notes)
 
 
 def _with_com(
@@ -479,7 +479,7 @@ def _judged(
     C: Array,
     strides: int,
     fit: tuple[float, tuple[float, float], bool] | None,
-    scale: Scale | None,
+    scale: Scale,
     problems: tuple[str, ...],
     notes: tuple[str, ...],
     reasons: tuple[str, ...] = (),
@@ -503,10 +503,12 @@ def _judged(
         bounds += f", CoM of the trunk {listing(each)} mm"
     within = bool((np.abs(off[:used]) < _WITHIN).all())
     differ = f"differs from the URDF by up to {np.abs(off[:used]).max():.1f} standard deviations"
+    # scales show a mass that no motion shows
+    weighed = scale.mass is not None and bool((np.abs(off[1:]) < _WITHIN).all())
     verdict = Verdict.NOT_GOOD
     if not problems and within and useful:
         verdict = Verdict.MASS if fit is None else Verdict.CONFIRMED
-    elif not problems and not within and fit is not None and fit[2]:
+    elif not (problems or within) and fit is not None and (fit[2] or weighed):
         verdict = Verdict.CORRECTED
         reasons = (differ, *reasons)
     elif not problems and within:

@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import nnls
 from walk_recording import Recorded
 
+from com_bags import BagError, WalkLog
 from com_identification.exceptions import WalkError
 from com_identification.walking.evidence import _bounded, assess_walk, trunk_values
 from com_identification.walking.gait import find_gait, stride_time
@@ -49,6 +50,19 @@ def test_stamps_of_a_link_that_delivers_bursts_are_recognised() -> None:
     late = np.ceil(time / 0.1) * 0.1 + 1e-5 * np.arange(2000)
     assert in_bursts(late)
     assert not in_bursts(time + 0.3 * PERIOD * np.random.default_rng(0).random(2000))
+
+
+def test_the_part_between_two_times_is_used() -> None:
+    time, rows = 5.0 + np.arange(100) * 0.1, np.zeros((100, 3))
+    log = WalkLog(time, rows, None, rows, rows, rows)
+    part = log.between(2.0, 4.0)
+    assert (part.time[0], part.time[-1]) == pytest.approx((7.0, 9.0))
+    assert len(part.position) == len(part.time) == 21
+    assert len(log.between(None, None).time) == 100
+    with pytest.raises(
+        BagError, match=r"between 20 and inf s: expected times up to 9\.9 s"
+    ):
+        log.between(20.0, None)
 
 
 def test_bounded_solutions_are_those_of_nonnegative_least_squares() -> None:
