@@ -18,6 +18,7 @@ csv_doubled           each row twice
 csv_two_runs          all gaits one after the other in one file, each from t = 0
 csv_jitter            times of receipt, 0.5 ms standard deviation
 csv_loss              2 % of the rows are missing
+csv_receipt           times of receipt, 0.5 ms standard deviation, 8 % missing; --time even
 csv_slow              100 Hz in place of 500 Hz
 dat, parquet, npz, mat    columns of text; arrays; MATLAB's v7.3
 
@@ -41,6 +42,7 @@ import json
 import sqlite3
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import h5py
@@ -54,7 +56,15 @@ from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 from walking_identification import true_com
 from walking_lab import RobotWithErrors, by_size, record
 
-from com_bags import Bag, LogFormat, SensorReader, TopicRequest, find_topics, read_walk
+from com_bags import (
+    Bag,
+    LogFormat,
+    SensorReader,
+    TopicRequest,
+    even_times,
+    find_topics,
+    read_walk,
+)
 from com_bags.message_layout import MessageWriter
 from com_bags.robot_states import STATE_ROBOTS, STATE_TYPES
 from com_bags.sensors import WalkLog
@@ -249,6 +259,17 @@ class Formats:
         def change(data: dict[str, Array]) -> dict[str, Array]:
             late = np.abs(self.rng.normal(0.0, 5e-4, len(data["t"])))
             return data | {"t": np.maximum.accumulate(data["t"] + late)}
+
+        return self._tables(".csv", write_csv, change)
+
+    def csv_receipt(self) -> tuple[list[Path], Path | None]:
+        """Times of receipt of a bad network."""
+
+        def change(data: dict[str, Array]) -> dict[str, Array]:
+            kept = self.rng.random(len(data["t"])) > 0.08
+            late = np.abs(self.rng.normal(0.0, 5e-4, len(data["t"])))
+            late = np.maximum.accumulate(data["t"] + late)
+            return {n: v[kept] for n, v in (data | {"t": late}).items()}
 
         return self._tables(".csv", write_csv, change)
 
@@ -528,6 +549,7 @@ FORMATS = (
     "csv_two_runs",
     "csv_jitter",
     "csv_loss",
+    "csv_receipt",
     "csv_slow",
     "dat",
     "parquet",
@@ -537,16 +559,21 @@ FORMATS = (
 
 
 def identify(
-    robot: RobotWithErrors, files: Sequence[Path], mapping: Path | None
+    robot: RobotWithErrors,
+    files: Sequence[Path],
+    mapping: Path | None,
+    even: bool = False,
 ) -> WalkResult:
-    """What identify does with the files."""
+    """What identify does with the files; even: with --time even."""
     model, link = robot.believed, robot.config.imu_link or robot.believed.root_link
     about = LogFormat(tuple(model.joint_names), tuple(model.link_names), {}, mapping)
     logs = []
     for path in files:
         with Bag(path, about) as bag:
             topics = find_topics(bag.topics(), (), TopicRequest(), True, str(path))
-            logs += walking_parts(read_walk(SensorReader(bag, model, (), topics, link)))
+            log = read_walk(SensorReader(bag, model, (), topics, link))
+            times = even_times(log.time) if even else log.time
+            logs += walking_parts(replace(log, time=times))
     scale = Scale(robot.true.mass)
     result = identify_walking(logs, model, robot.config, scale)
     failed = [gate.text for gate in result.gates if not gate.passed and gate.required]
@@ -586,7 +613,8 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as folder:
             files, mapping = getattr(Formats(robot, logs, Path(folder)), name)()
             try:
-                error, sigma = errors(robot, identify(robot, files, mapping))
+                even = name == "csv_receipt"
+                error, sigma = errors(robot, identify(robot, files, mapping, even))
             except ComModelError as refusal:
                 words = str(refusal).replace(folder, "")
                 figures["refused"][name] = words[:300]

@@ -7,6 +7,9 @@ import numpy as np
 from com_bags.exceptions import BagError
 from com_model.arrays import Array
 
+_NEXT_RUN, _FEW = 1.0, 16  # s without a sample; samples
+_PERIODIC = 0.2  # mean phasor of times that have a period
+
 
 @dataclass(frozen=True, eq=False)
 class WalkLog:
@@ -55,3 +58,43 @@ class WalkLog:
             raise BagError(f"{problem} {time[-1]:.1f} s", "--from, --to")
         columns = (None if v is None else v[part] for v in vars(self).values())
         return WalkLog(*columns)  # type: ignore[arg-type]
+
+
+def even_times(time: Array) -> Array:
+    """Times of a sender of constant rate, from times of receipt, which are late or bunched.
+
+    With period T the k-th sample was sent at step k + m_k, m_k the samples lost before it:
+      m_k = round(min over j >= k of (t_j - j T) / T)
+    as what is lost never comes, and what is late is followed by samples that are less so.
+
+    Args:
+        time: (N,) s, rising, of one or more runs (a second or more apart).
+
+    Returns:
+        (N,) s.
+
+    Raises:
+        BagError: They are late by so much that they show no period.
+    """
+    cuts = 1 + np.flatnonzero(np.diff(time) > _NEXT_RUN)
+    parts = np.split(np.asarray(time, dtype=np.float64), cuts)
+    return np.concatenate([_even(t) if len(t) > _FEW else t for t in parts])
+
+
+def _even(t: Array) -> Array:
+    """The same of one run."""
+    period, lag = float(np.median(t[_FEW:] - t[:-_FEW])) / _FEW, 1
+    while lag < len(t):
+        apart = t[lag:] - t[:-lag]
+        period = float(np.median(apart / np.maximum(1.0, np.rint(apart / period))))
+        lag *= 2
+    if abs(np.exp(2.0j * np.pi * (t - t[0]) / period).mean()) < _PERIODIC:
+        problem = (
+            "the times of receipt are late by half a period or more, and show none: --time even "
+            "cannot correct them. Record the sender's clock or index"
+        )
+        raise BagError(problem, "times")
+    steps = np.arange(len(t), dtype=np.float64)
+    lost = np.minimum.accumulate((t - period * steps)[::-1])[::-1]
+    steps += np.rint((lost - lost[0]) / period)
+    return np.asarray(np.median(t - period * steps) + period * steps)

@@ -5,12 +5,45 @@ import sqlite3
 import numpy as np
 import pytest
 
-from com_bags import Bag, DefinitionError, SensorReader, SensorTopics, TopicError
+from com_bags import (
+    Bag,
+    BagError,
+    DefinitionError,
+    SensorReader,
+    SensorTopics,
+    TopicError,
+    even_times,
+)
 from com_model import Foot
 
 START, STEP = 1_700_000_000_000_000_000, 10_000_000
 S = 1_000_000_000
 TOPICS = SensorTopics("/joint_states", ("/l/wrench",))
+
+
+@pytest.mark.parametrize(
+    ("jitter", "lost", "left"), [(0.0, 0.0, 0.0), (3e-4, 0.08, 0.3), (5e-4, 0.02, 0.35)]
+)
+def test_times_of_receipt_become_even(jitter, lost, left):
+    rng, period = np.random.default_rng(2), 0.00200007  # another clock's 500 Hz
+    for start in (0.0, 1e9):
+        steps = np.flatnonzero(rng.random(20_000) >= lost)
+        sent = start + period * steps + np.where(steps > 8000, 20.0, 0.0)
+        late = np.abs(rng.normal(0.0, jitter, len(sent)))
+        received = np.maximum.accumulate(sent + late)
+        found = even_times(received)
+        for run in (steps <= 8000, steps > 8000):
+            errors = (found - sent)[run], (received - sent)[run]
+            assert np.std(errors[0]) <= left * np.std(errors[1]) + 2e-7
+            spacing = np.diff(found[run]) / period
+            np.testing.assert_allclose(spacing, np.rint(spacing), atol=2e-3)
+
+
+def test_times_that_show_no_period_are_refused():
+    rng = np.random.default_rng(1)
+    late = np.abs(rng.normal(0.0, 3e-3, 20_000))
+    with pytest.raises(BagError, match="late by half a period"):
+        even_times(np.maximum.accumulate(0.002 * np.arange(20_000) + late))
 
 
 class Recording:

@@ -15,6 +15,7 @@ from com_bags import (
     TopicRequest,
     add_log_options,
     check_units,
+    even_times,
     find_topics,
     read_walk,
 )
@@ -45,6 +46,7 @@ def estimates(
     model: RobotModel,
     config: RobotConfig,
     log_format: LogFormat | None = None,
+    even: bool = False,
 ) -> list[TrunkEstimate]:
     """Runs the floating-base estimator over a recording.
 
@@ -53,6 +55,7 @@ def estimates(
         model: the robot.
         config: its four legs, IMU and servos.
         log_format: what its messages or columns mean; None: as the robot's names say.
+        even: its times are those of receipt, of a sender of constant rate; see even_times.
 
     Returns:
         All estimates in the order of time, at least one.
@@ -78,7 +81,8 @@ def estimates(
     check_units(log, config.attach(model), config.feet, link)
     R_imu_root = bodies.R_body_link[model.link_index(link)].T
     unknown, level, found = np.full(model.n_joints, np.nan), np.full((3, 3), np.nan), []
-    for k, time in enumerate(log.time.tolist()):
+    times = even_times(log.time) if even else log.time
+    for k, time in enumerate(times.tolist()):
         if log.up is not None:
             level = minimal_rotation(R_imu_root @ log.up[k], np.array([0.0, 0.0, 1.0]))
         turning = log.angular_velocity[k], log.specific_force[k], level
@@ -166,13 +170,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     add_robot(parser)
     add_log_options(parser)
+    text = "even: the log's times are those of receipt, jittered; its rate is constant"
+    parser.add_argument(
+        "--time", choices=("stamps", "even"), default="stamps", help=text
+    )
     parser.add_argument("--output", type=Path, help="folder for page and URDF")
     parser.add_argument("--force", action="store_true", help="overwrite existing files")
     options = parser.parse_args(argv)
     try:
         model, config = load_robot(options.robot, options.config)
         about = LogFormat.of(model, config.feet, options)
-        found = estimates(options.bag, model, config, about)
+        even = options.time == "even"
+        found = estimates(options.bag, model, config, about, even)
         last, mass = found[-1], model.bodies.mass[0]
         urdf = np.append(1e3 * model.bodies.first_moment[0] / mass, mass)
         rows = list(

@@ -83,8 +83,9 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help=text + "stabiliser found (gait/state)",
     )
-    text = "times to use: those of the messages' headers, or of their recording"
-    add("--time", choices=("stamps", "received"), default="stamps", help=text)
+    text = "times to use: those of the messages' headers, or of their recording; even (walking): "
+    text += "the rate is constant, and times of receipt show what is lost"
+    add("--time", choices=("stamps", "received", "even"), default="stamps", help=text)
     text = "of walking: s from the first joint state, where the part that is used "
     add("--from", dest="since", type=float, metavar="S", help=text + "begins")
     add("--to", dest="until", type=float, metavar="S", help=text + "ends")

@@ -2,10 +2,11 @@
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
-from com_bags import Bag, SensorReader, WalkLog, read_walk
+from com_bags import Bag, SensorReader, WalkLog, even_times, read_walk
 from com_identification.commands.output import output_directory
 from com_identification.commands.robot_inputs import (
     RobotInputs,
@@ -75,6 +76,8 @@ def identify_walk(
             received, link = arguments.time == "received", own.imu_link
             reader = SensorReader(bag, robot.model, (), topics, link, received)
             log = read_walk(reader)
+            if arguments.time == "even":
+                log = replace(log, time=even_times(log.time))
             print("\n".join(f"note: {note}" for note in reader.warnings()))
             return log.between(arguments.since, arguments.until)
 

@@ -100,7 +100,8 @@ def condition(
     if (lost := 1.0 - len(time) / len(grid)) > _MOST_LOST or usable.mean() < 0.4:
         raise WalkError(
             f"{100.0 * max(lost, 0.0):.0f} % of the samples are missing, in {len(gaps)} gaps: "
-            "expected joint states and IMU without gaps. Record on the robot's own disk"
+            "expected joint states and IMU without gaps. Record on the robot's own disk, or, where "
+            "the times are those of receipt and the rate is constant, give --time even"
         )
     link, bodies = model.link_index(imu_link), model.bodies
     if bodies.body_of_link[link] != 0:
