@@ -1,6 +1,6 @@
 """What becomes what: by which paths the numbers of a standard message are found in others."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,6 +39,8 @@ class Channel:
         Raises:
             ValueError: There is neither one factor nor one for each number.
         """
+        if self.scale == (1.0,) and not self.offset:
+            return numbers  # live, each operation costs
         if len(self.scale) not in (1, numbers.shape[1]):
             factors, count = len(self.scale), numbers.shape[1]
             raise ValueError(f"{self.path}: {count} numbers, but {factors} factors")
@@ -94,11 +96,11 @@ class Conversion:
         """
         try:
             found = {
-                field: np.hstack(
+                field: _joined(
                     [
-                        channel.values(
-                            numbers.get(f"{field} {i}", np.zeros((count, 1)))
-                        )
+                        channel.values(numbers[f"{field} {i}"])
+                        if channel.path
+                        else np.full((count, 1), channel.offset)
                         for i, channel in enumerate(channels)
                     ]
                 )
@@ -116,3 +118,7 @@ class Conversion:
 
     def _error(self, problem: str) -> TopicError:
         return TopicError(problem, self.source or "table", ROLES[self.type_name])
+
+
+def _joined(parts: Sequence[Array]) -> Array:
+    return parts[0] if len(parts) == 1 else np.hstack(parts)

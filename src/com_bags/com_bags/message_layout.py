@@ -230,7 +230,7 @@ class NumberReader:
         for length, indices in by_length.items():
             left = np.array(indices)
             joined = b"".join(payloads[i] for i in indices)
-            rows = np.frombuffer(joined, np.uint8).reshape(len(left), length)
+            rows: Any = np.frombuffer(joined, np.uint8).reshape(len(left), length)
             known = self._known.setdefault(length, [])
             k = 0
             while len(left):
@@ -242,6 +242,9 @@ class NumberReader:
                         continue
                 places, k = known[k], k + 1
                 same = (rows[:, places.fixed] == places.values).all(axis=1)
+                if same.all():
+                    found += places.read(left, rows)
+                    break
                 if same.any():
                     found += places.read(left[same], rows[same])
                     left, rows = left[~same], rows[~same]
@@ -283,6 +286,9 @@ class _Places:
 
     def read(self, indices: Indices, rows: Array) -> list[Numbers]:
         """Numbers of messages (N,) with the bytes (N, length), those of equal texts together."""
+        if not self.texts:
+            values = {key: _numbers(rows, *where) for key, where in self.slices.items()}
+            return [Numbers(indices, values, {})]
         spans = [span for own in self.texts.values() for span in own]
         columns = np.array([i for span in spans for i in range(*span)], dtype=np.int64)
         part = rows[:, columns]

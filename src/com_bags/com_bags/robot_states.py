@@ -328,9 +328,7 @@ def state_conversions(
         )
     }
     readings = {
-        "orientation": tuple(
-            Channel(f"{state.orientation}[{i}]") for i in (1, 2, 3, 0)
-        ),
+        "orientation": (Channel(f"{state.orientation}[1,2,3,0]"),),
         "angular_velocity": (Channel(state.angular_velocity),),
         "linear_acceleration": (Channel(state.acceleration),),
     }
