@@ -243,7 +243,7 @@ def drives(
         limbs: its legs.
         load: (n,) N m, sizes of the drives.
         wide: the recordings show what the drives lose: it may be as far from the configuration's
-            as it may be from what is usual.
+            as it may be from what is usual, and load friction may be 0.
     """
     legs = [own[own >= 0].tolist() for own in limbs.joints]
     guesses = guess_drives(legs, bool((limbs.size == 3).all()), model.n_joints)
@@ -261,9 +261,11 @@ def drives(
         usual = ActuatorModel(own.drive).filled(float(load[j]), guesses[j])
         if wide:
             stds = ("rotor_inertia_std", "coulomb_std", "load_friction_std")
-            own = replace(
-                own, **{k: max(getattr(own, k), getattr(usual, k)) for k in stds}
+            wider = {k: max(getattr(own, k), getattr(usual, k)) for k in stds}
+            wider["load_friction_std"] = max(
+                wider["load_friction_std"], own.load_friction
             )
+            own = replace(own, **wider)
         result.append(own)
     return result
 
