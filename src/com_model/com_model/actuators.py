@@ -66,6 +66,9 @@ class ActuatorModel:
         )
 
 
+STANDARD_DEVIATIONS = tuple(
+    item.name for item in fields(ActuatorModel) if item.name.endswith("_std")
+)
 _SIZED = (
     *("rotor_inertia", "rotor_inertia_std", "coulomb", "coulomb_std"),
     *("viscous", "viscous_std", "torque_bias_std"),

@@ -22,7 +22,7 @@ from com_identification.walking.log import (
 from com_identification.walking.unknowns import FootLoads, Unknowns, make_unknowns
 from com_identification.walking.window_kernels import Noise
 from com_model import RobotConfig, RobotModel
-from com_model.actuators import ActuatorModel, guess_drives
+from com_model.actuators import DRIVES, STANDARD_DEVIATIONS, ActuatorModel, guess_drives
 from com_model.arrays import Array, Flags
 from com_model.bodies import Indices
 from com_model.contact import SUPPORT_LOAD
@@ -242,8 +242,9 @@ def drives(
         config: its actuators and servos.
         limbs: its legs.
         load: (n,) N m, sizes of the drives.
-        wide: the recordings show what the drives lose: it may be as far from the configuration's
-            as it may be from what is usual, and load friction may be 0.
+        wide: the recordings show what the drives lose: all of it may be as far from the
+            configuration's as it may be from an unknown drive's; load friction may be 0, and
+            the rotors those of the servos.
     """
     legs = [own[own >= 0].tolist() for own in limbs.joints]
     guesses = guess_drives(legs, bool((limbs.size == 3).all()), model.n_joints)
@@ -258,13 +259,15 @@ def drives(
             }
             own = replace(own, **rotor)
         own = own.filled(float(load[j]), guesses[j])
-        usual = ActuatorModel(own.drive).filled(float(load[j]), guesses[j])
         if wide:
-            stds = ("rotor_inertia_std", "coulomb_std", "load_friction_std")
-            wider = {k: max(getattr(own, k), getattr(usual, k)) for k in stds}
-            wider["load_friction_std"] = max(
-                wider["load_friction_std"], own.load_friction
-            )
+            usual = ActuatorModel(DRIVES[0]).filled(float(load[j]), DRIVES[0])
+            least = {"load_friction_std": own.load_friction}
+            if armature[j] > 0.0:
+                least["rotor_inertia_std"] = abs(armature[j] - own.rotor_inertia)
+            wider = {
+                k: max(getattr(own, k), getattr(usual, k), least.get(k, 0.0))
+                for k in STANDARD_DEVIATIONS
+            }
             own = replace(own, **wider)
         result.append(own)
     return result
