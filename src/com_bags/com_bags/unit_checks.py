@@ -8,6 +8,7 @@ name; what disagrees in other ways is for those who use the readings.
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.ndimage import uniform_filter1d
 
 from com_bags.exceptions import UnitError
 from com_bags.walk_log import WalkLog
@@ -21,13 +22,14 @@ from com_model.geometry.rotations import skew
 from com_model.text import listing
 
 DEGREE = np.pi / 180.0
-PLAUSIBLE = (0.55, 1.8)
+PLAUSIBLE = (0.55, 2.0)
 """Of the weight, that the joints' torques carry by a URDF whose masses are wrong."""
 
 _TURN = 2.0 * np.pi  # rad, beyond which no leg's joint stays
 _SPIN = 3.0  # rad/s, rms, beyond which no trunk turns
 _SPAN = 0.1  # s, over which the vertical turns
 _INSTANTS = 300  # at which the torques are compared with the weight
+_STRIDE = 0.6  # s, over which a walking robot carries its weight on average
 _SINGULAR = 1e-3
 _REVERSED = 0.08  # of the weight, that a foot pulls
 _NEAR = 0.2  # of the logarithm of a factor
@@ -147,7 +149,9 @@ def _check_torques(
         pushes[i] = np.einsum("ki,ki->k", push, vertical)
         at += len(own)
     # a robot that lies, or hangs, for a while carries less
-    total = pushes.sum(axis=0)
+    spacing = float(np.median(np.diff(log.time[rows]))) if len(rows) > 1 else _STRIDE
+    width = max(3, round(_STRIDE / max(spacing, 1e-6)))
+    total = uniform_filter1d(pushes.sum(axis=0), width)
     on_feet = total >= 0.5 * np.quantile(total, 0.9)
     fractions = pushes[:, on_feet].mean(axis=1) / (model.mass * GRAVITY)
     whole = float(np.abs(fractions).sum())

@@ -261,13 +261,15 @@ def drives(
         own = own.filled(float(load[j]), guesses[j])
         if wide:
             usual = ActuatorModel(DRIVES[0]).filled(float(load[j]), DRIVES[0])
+            bias = ActuatorModel(own.drive).filled(float(load[j]), guesses[j])
             least = {"load_friction_std": own.load_friction}
             if armature[j] > 0.0:
                 least["rotor_inertia_std"] = abs(armature[j] - own.rotor_inertia)
             wider = {
-                k: max(getattr(own, k), getattr(usual, k), least.get(k, 0.0))
-                for k in STANDARD_DEVIATIONS
+                k: max(getattr(own, k), least.get(k, 0.0), getattr(usual, k))
+                for k in STANDARD_DEVIATIONS[:-1]
             }
+            wider["torque_bias_std"] = max(own.torque_bias_std, bias.torque_bias_std)
             own = replace(own, **wider)
         result.append(own)
     return result
