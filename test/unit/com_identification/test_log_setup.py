@@ -132,6 +132,7 @@ class TestFitLog:
         with pytest.raises(LogFitError, match="hardly move"):
             fit_log(still, go2.model, go2.config)
 
+    @pytest.mark.exhaustive  # it searches for a minute and a half
     def test_joints_that_move_at_random_fit_in_no_way(self, go2):
         log, rng = wrong(go2, np.arange(12), np.ones(12)), np.random.default_rng(1)
         walk = np.cumsum(0.03 * rng.standard_normal(log.position.shape), axis=0)

@@ -139,7 +139,8 @@ def planar_legs():
     names = model.joint_names
     groups = {k: [j for j in v if j in names] for k, v in config.joint_groups.items()}
     posture = {name: config.posture[name] for name in names}
-    config = replace(config, posture=posture, joint_groups=groups)
+    drives = replace(config.actuators, joints={})
+    config = replace(config, posture=posture, joint_groups=groups, actuators=drives)
     q = np.array(list(posture.values()))
     with pytest.raises(ConfigError, match="only legs with 3 are supported"):
         quadruped_legs(model, config)
