@@ -63,6 +63,7 @@ ALL = (
     "workspace",
     "paper_claims",
     "any_robot",
+    "audit_models",
     "cold_starts",
     "ctrl_c",
     "viewer",

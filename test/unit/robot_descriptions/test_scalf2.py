@@ -153,9 +153,11 @@ def test_left_and_right_front_and_hind_are_mirror_images(robot):
             )
 
 
-def test_the_audit_finds_nothing(robot):
+def test_the_audit_finds_only_shanks_that_are_heavier_than_steel(robot):
     model, *_ = robot
-    assert audit(model).issues == ()
+    issues = audit(model).issues
+    assert len(issues) == (4 if model.name == "scalf2_heavy" else 0)
+    assert all("shank" in i.element and "solid steel" in i.message for i in issues)
 
 
 def test_nominal_posture(robot):

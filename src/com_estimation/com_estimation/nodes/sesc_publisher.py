@@ -157,7 +157,7 @@ class SescPublisher(RobotNode[Parameters]):
 
     def _audit(self, model: RobotModel) -> dict[str, object]:
         """Facts about a model for /diagnostics; warns of the errors of its URDF."""
-        report = audit(model)
+        report = audit(model, meshes=False)
         errors = report.select("error")
         if errors:
             first = f"{errors[0].element}: {errors[0].message}. {errors[0].fix}"

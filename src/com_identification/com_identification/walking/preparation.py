@@ -260,19 +260,30 @@ def drives(
             own = replace(own, **rotor)
         own = own.filled(float(load[j]), guesses[j])
         if wide:
-            usual = ActuatorModel(DRIVES[0]).filled(float(load[j]), DRIVES[0])
-            bias = ActuatorModel(own.drive).filled(float(load[j]), guesses[j])
-            least = {"load_friction_std": own.load_friction}
-            if armature[j] > 0.0:
-                least["rotor_inertia_std"] = abs(armature[j] - own.rotor_inertia)
-            wider = {
-                k: max(getattr(own, k), least.get(k, 0.0), getattr(usual, k))
-                for k in STANDARD_DEVIATIONS[:-1]
-            }
-            wider["torque_bias_std"] = max(own.torque_bias_std, bias.torque_bias_std)
-            own = replace(own, **wider)
+            own = _widened(own, float(armature[j]), float(load[j]))
         result.append(own)
     return result
+
+
+def _widened(own: ActuatorModel, armature: float, size: float) -> ActuatorModel:
+    """A drive that may be as far off as an unknown one, with biases as usual for its class.
+
+    Args:
+        own: with all of its values.
+        armature: kg m^2, of its servo, which its rotor may have; 0: unknown.
+        size: N m, of the drive.
+    """
+    usual = ActuatorModel().filled(size, own.drive or DRIVES[0])
+    least = vars(ActuatorModel().filled(size, DRIVES[0])) | {
+        "torque_bias_std": usual.torque_bias_std
+    }
+    stds = {key: max(getattr(own, key), least[key]) for key in STANDARD_DEVIATIONS}
+    friction, rotor = own.load_friction or 0.0, own.rotor_inertia or 0.0
+    stds["load_friction_std"] = max(stds["load_friction_std"], friction)
+    if armature > 0.0:
+        off = abs(armature - rotor)
+        stds["rotor_inertia_std"] = max(stds["rotor_inertia_std"], off)
+    return replace(own, **stds)
 
 
 def accelerometer_scale(each: ConditionedLog) -> float:

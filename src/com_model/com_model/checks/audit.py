@@ -4,12 +4,20 @@ import math
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
 from com_model.arrays import Array
 from com_model.checks.issues import SEVERITIES, Issue
+from com_model.checks.plausibility import (
+    TWIN,
+    check_copies,
+    check_limits,
+    check_sizes,
+    mirror_miss,
+)
 from com_model.dynamics.kinematics import link_poses
 from com_model.exceptions import ComModelError, UrdfError, listing
 from com_model.model import RobotModel, model_of
@@ -64,17 +72,22 @@ class AuditReport:
 
 
 def audit(
-    robot: RobotModel | str | bytes | os.PathLike[str], scale_mass: float | None = None
+    robot: RobotModel | str | bytes | os.PathLike[str],
+    scale_mass: float | None = None,
+    meshes: bool = True,
 ) -> AuditReport:
     """Examines a robot's model, which need not load.
 
     Looks for what keeps the URDF from loading; misspelt tags; links that move without mass;
-    inertias that no body can have; centres of mass far outside their links; left and right sides
-    that differ; and a total mass that is not the one that a scale shows.
+    inertias that no body can have, or none of the link's size; masses denser than steel, in other
+    units, counted twice or left as placeholders; centres of mass far outside their links; left and
+    right sides that differ; limits in degrees; and a total mass that is not the one that a scale
+    shows.
 
     Args:
         robot: A model, the text of a URDF, or its path.
         scale_mass: Measured mass of the robot, kg; None where it was not measured.
+        meshes: Whether mesh files are read, for the sizes of links; takes seconds.
 
     Returns:
         The issues, errors first.
@@ -98,13 +111,16 @@ def audit(
     ]
     issues += _check_inertias(urdf)
     try:
-        model = model_of(urdf)
+        model = replace(model_of(urdf), path=_path(robot))
     except UrdfError as error:
         return _report(_title(node), [*issues, _refusal(error)])
     issues += (
         _check_masses(model, urdf)
         + _check_centers(model, urdf)
         + _check_symmetry(model)
+        + check_sizes(model, urdf, meshes)
+        + check_copies(model, urdf)
+        + check_limits(urdf)
     )
     issues += _check_limits(urdf) + _check_scale(model, scale_mass)
     return _report(_title(node, model), issues)
@@ -116,6 +132,15 @@ def _xml(robot: RobotModel | str | bytes | os.PathLike[str]) -> str | bytes:
     if isinstance(robot, bytes) or (isinstance(robot, str) and "<" in robot):
         return robot
     return read_description(robot)
+
+
+def _path(robot: RobotModel | str | bytes | os.PathLike[str]) -> Path | None:
+    """Where names of mesh files count from."""
+    if isinstance(robot, RobotModel):
+        return robot.path
+    if isinstance(robot, bytes) or (isinstance(robot, str) and "<" in robot):
+        return None
+    return Path(robot)
 
 
 def _report(title: str, issues: list[Issue]) -> AuditReport:
@@ -344,6 +369,12 @@ def _check_symmetry(model: RobotModel) -> list[Issue]:
                 f"(in the links' frames {shown[0]} and {shown[1]} m)"
             )
             issues.append(_asymmetry(model, a, b, message))
+        elif mirrored[i] and masses.min() > 0.0:
+            inertias = model.link_inertias
+            miss = mirror_miss(R[[a, b]], inertias[a], inertias[b], axis)
+            if miss > TWIN:
+                message = f"their inertias are {miss:.0%} from mirroring each other"
+                issues.append(_asymmetry(model, a, b, message))
     return issues
 
 
