@@ -35,8 +35,8 @@ from com_model.exceptions import ComModelError
 from com_model.urdf.editing import Inertial, edit_inertials
 
 NEW = re.compile(
-    "kg/m\\^3|inertia is that of|ball of steel|from mirroring each other|count twice|placeholder"
-    "|no shape and|shape but no mass|turn more than twice|are in k?g"
+    "kg/m\\^3|inertia is that of|ball of steel|inertias are [0-9]*% from mirroring"
+    "|count twice|placeholder|no shape and|shape but no mass|turn more than twice|are in k?g"
 )
 """What messages of these checks contain."""
 
@@ -145,7 +145,7 @@ def plant(model: RobotModel) -> Iterator[tuple[str, RobotModel]]:
         }
         yield kind, _edited(model, changed)
     zero = Inertial(0.0, np.zeros(3), np.zeros((3, 3)))
-    if model.root_link == heaviest[0]:
+    if model.root_link == heaviest[0] and len(inertials) > 1:
         yield "root without mass", _edited(model, {heaviest[0]: zero})
 
 
