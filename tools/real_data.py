@@ -88,7 +88,10 @@ def read(
 def alarms(
     state: Path, about: LogFormat, model: RobotModel, config: RobotConfig
 ) -> int:
-    """How often the trunk estimator reports a change of the payload, which is constant."""
+    """How often the trunk estimator reports a change of the payload, which is constant.
+
+    Without an IMU it does not run: 0.
+    """
     changes = {
         e.payload_changed_at for e in estimates(str(state), model, config, about)
     }

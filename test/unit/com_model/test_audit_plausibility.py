@@ -90,6 +90,13 @@ def test_a_sound_robot_has_no_finding():
     assert said(robot()) == []
 
 
+def test_a_plane_is_no_body():
+    """A sheet without thickness marks the place of a link of 2 kg."""
+    flat = link("plate", 2.0, (0.01, 0.01, 0.02), (0, 0, 0), (0.2, 0.2, 1e-5))
+    joined = joint("plate", "pelvis", (0, 0, 0.1))
+    assert not any("plate" in text for _, text in said(robot(more=flat + joined)))
+
+
 def frames(mass):
     names = FIXED[2:5]
     return "".join(link(n, mass, (1, 1, 1)) + joint(n, "pelvis") for n in names)

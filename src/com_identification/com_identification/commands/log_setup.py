@@ -36,7 +36,7 @@ from com_model.strict_yaml import read_yaml
 from com_model.text import columns
 
 _SPAN_NS = 1_000_000_000
-_REPLACED = ("joints", "velocities", "efforts", "imu")  # sections that are written anew
+_REPLACED = ("joints", "velocities", "efforts", "imu")  # sections that are replaced
 _KEPT = ("table", "time", "rate")  # of these sections
 _HEAD = """\
 # Written by com_setup --from-log: what the numbers of {log} are, by physics.

@@ -28,6 +28,7 @@ HEAVY = 4000.0
 """kg/m^3 over a box around a link, which no motor with its housing reaches."""
 
 _SLACK = 1.05, 0.003  # of the farthest corner; m
+_FLAT = 0.001  # m: a plane or a marker, which is not the link's body
 _MATTERS = 0.003  # of the robot's mass, of a link that matters
 _LEAST = 0.5  # of the inertia of a ball of steel
 _MASS_UNITS = {"g": 1e3}
@@ -130,6 +131,8 @@ def _link_sizes(model: RobotModel, urdf: Urdf, meshes: bool) -> list[LinkSize]:
         along = joints @ _TRIPLES.reshape(-1, 3).T
         low = np.minimum(ends[0], along.min(axis=0)).reshape(-1, 3)
         high = np.maximum(ends[1], along.max(axis=0)).reshape(-1, 3)
+        if (high - low).min() < _FLAT:
+            continue
         at = (_TRIPLES.reshape(-1, 3) @ link.com).reshape(-1, 3)
         corner = np.maximum(np.abs(low - at), np.abs(high - at))
         reach = float(np.linalg.norm(corner, axis=1).min())
