@@ -17,7 +17,9 @@ def lab():
     return importlib.import_module("balance_lab")
 
 
-@pytest.mark.parametrize("direction", [0.0, 2.0])
+@pytest.mark.parametrize(
+    "direction", [pytest.param(0.0, marks=pytest.mark.exhaustive), 2.0]
+)
 def test_a_floor_that_tilts_by_5_deg_s_to_10_deg(lab, direction):
     tilt = Tilt(10.0, 5.0, np.degrees(direction), lab.SETTLE + 0.5, STAYS)
     done = lab.run(4.5, lambda _, __: None, tilt, rate_hz=RATE)

@@ -90,6 +90,7 @@ def test_stiff_ground_with_wrong_joint_zeros(hoap2):
     assert stabiliser.phase == pytest.approx(hoap2[2].duration)
 
 
+@pytest.mark.exhaustive
 def test_a_trunk_that_is_off_is_found(hoap2):
     """By its wrenches, though the IMU is off by 3 mrad per axis: the offset is of the whole."""
     shift = np.array([0.02, 0.0, 0.0])
@@ -107,6 +108,7 @@ def test_a_trunk_that_is_off_is_found(hoap2):
     assert stabiliser.target.estimate[2] > 0.0
 
 
+@pytest.mark.exhaustive
 def test_a_turn_does_not_smear_the_offset(hoap2):
     """It is the trunk's: kept in the axes of the walk it would be 2.5 mm off in this turn."""
     biped, config, _ = hoap2

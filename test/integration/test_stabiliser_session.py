@@ -131,6 +131,7 @@ def test_it_balances_before_and_after_a_walk_and_its_feet_do_not_creep():
     assert approach.max() < 0.25 * model.velocity_limits.min() * PERIOD, "nothing jumps"
 
 
+@pytest.mark.exhaustive
 def test_a_tilted_imu_and_zeros_of_the_force_do_not_move_the_com():
     """Each of them alone would move it by 2.5 mm: 10 mrad or 1 % of the weight, of h = 0.25 m."""
     places = []
@@ -211,6 +212,7 @@ def test_it_stops_after_a_step(stop_at):
     )  # rad in 5 ms: nothing jumps
 
 
+@pytest.mark.exhaustive
 def test_it_walks_on_by_a_velocity_turns_and_stops():
     bench = Bench(fed_back=True)
     ways = [(5, (0.05, 0.0, 0.0)), (10, (0.03, 0.0, 0.2)), (13, (0.0, 0.02, 0.0))]

@@ -137,6 +137,7 @@ def scenario(world, make_standing_robot, tmp_path):
     return Scenario(world, make_standing_robot("biped3"), tmp_path)
 
 
+@pytest.mark.exhaustive
 def test_the_feet_tell_the_tip_angles_of_the_true_robot(scenario):
     scenario.start(automatic=True, hoist="hoist")
     table = scenario.finish()

@@ -12,10 +12,10 @@ SHIPPED = sorted((tool.ROOT / "src/robot_descriptions/config").glob("*.yaml"))
 
 
 def launches():
-    """Lines of launch files; two of them stand for the others in `make test`."""
+    """Lines of launch files; one stands for the others in `make test`."""
     for line in tool.LAUNCHES:
         name = line.partition(".")[0]
-        marks = () if name in ("walk", "identification") else pytest.mark.exhaustive
+        marks = () if name == "identification" else pytest.mark.exhaustive
         yield pytest.param(line, id=name, marks=marks)
 
 

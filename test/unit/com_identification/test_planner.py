@@ -349,6 +349,7 @@ def test_a_planar_robot_stands_as_it_can():
     assert found[0].gain > 1.0
 
 
+@pytest.mark.exhaustive
 def test_one_foot_may_stand_alone(hoap2, rest):
     settings = settings_of(candidates=8, margin=0.005, stands=((0,), (1,)))
     found = PosturePlanner(*hoap2, rest, settings).propose(6)

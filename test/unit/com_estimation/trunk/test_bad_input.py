@@ -284,6 +284,7 @@ def test_standing_still(standing_log):
     assert run.worst(0.0) < WELL
 
 
+@pytest.mark.exhaustive
 def test_a_urdf_with_another_mass_is_noted(payload_log):
     """A payload is the same to it: the mass is another one than that of the URDF."""
     run = Run(payload_log, until=7.5)

@@ -103,6 +103,7 @@ def test_it_says_how_good_it_is(track):
     assert np.diff(track.std[late][::200], axis=0).max() < 0.0
 
 
+@pytest.mark.exhaustive
 def test_friction_that_nobody_declared(rubbing_log):
     """A joint that sticks holds against the tilting trunk, as if the CoM were lower."""
     track = Track(rubbing_log)
