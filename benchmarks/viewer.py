@@ -185,7 +185,7 @@ def measure(name: str, model: RobotModel, config: RobotConfig, seconds: float) -
         rclpy.init(args=[])
         robot = RobotPublisher(model, config)
         with Background([*command, "--params-file", str(urdf), *options], log) as node:
-            while not (found := re.search(r"http://127.0.0.1:(\d+)", log.read_text())):
+            while not (found := re.search(r"http://(127.0.0.1\S+)", log.read_text())):
                 assert node.exit_code is None, node.tail()
                 time.sleep(0.2)
             assert node._process is not None
@@ -194,7 +194,7 @@ def measure(name: str, model: RobotModel, config: RobotConfig, seconds: float) -
                 time.sleep(5.0)
                 idle = _percent(pid, seconds / 2)
                 protocol = [f"viser-v{viser.__version__}"]
-                address = f"ws://127.0.0.1:{found[1]}"
+                address = f"ws://{found[1]}"
                 with connect(address, subprotocols=protocol, max_size=None) as socket:
                     client = Client(socket, f"/robot/{model.root_link}")
                     time.sleep(5.0)

@@ -39,6 +39,7 @@ def viewer(world, walker, walker_config, tmp_path):
         robot_config=walker_config,
         record=str(tmp_path / "seen.html"),
         joint_timeout=5.0,
+        buttons=True,
     )
     world.ticks = iter(range(1_000_000))
     return node
@@ -293,6 +294,14 @@ def test_a_button_calls_its_service(world, viewer):
         viewer.page._rows["service"] == "gait/start: refused. the robot does not stand"
     )
     assert called == [True]
+
+
+def test_buttons_are_there_only_when_asked_for(world, walker):
+    viewer = world.start(Viewer, robot_description=walker)
+    world.ticks = iter(range(1_000_000))
+    world.node.create_service(Trigger, "gait/start", lambda _, response: response)
+    world.spin_for(2.5)  # a node with buttons looks for services every two seconds
+    assert viewer.page._labels == ()
 
 
 def test_nobody_looks_nothing_is_drawn(world, walker, walker_config):

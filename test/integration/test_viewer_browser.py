@@ -4,6 +4,7 @@ Skipped where there is no Chromium (Debian: apt-get install chromium).
 """
 
 import re
+from contextlib import closing
 from urllib.parse import urlparse
 
 import numpy as np
@@ -18,6 +19,8 @@ from com_model.checks.audit_page import audit_page
 from com_model.robots import find_robot
 
 pytest.importorskip("viser", reason="viser is not installed")
+
+import viser
 
 from com_viewer.bag_run import BagRun
 from com_viewer.commands import view
@@ -306,3 +309,46 @@ def colours(browser):
     """How many colours there are in the middle of the picture."""
     middle = browser.pixels()[200:600, 350:650].reshape(-1, 3)
     return len(np.unique(middle, axis=0))
+
+
+def press(browser, text):
+    """Press a button as soon as it is there and stays where it is."""
+    button = BUTTON.format(text)
+    browser.wait_for(lambda: browser.js(f"!!{button}"), f"{text} is there")
+    settled(browser)
+    browser.click(*browser.place(button)[:2])
+
+
+def test_a_button_asks_before_it_does_anything(browser, page):
+    pressed = []
+    page.set_actions(["gait/start"], pressed.append)
+    browser.open(page.address)
+    open_tab(browser, "Services")
+    press(browser, "gait/start")
+    press(browser, "cancel")
+    press(browser, "gait/start")
+    browser.wait_for_text("yes: gait/start")
+    assert pressed == []
+    press(browser, "yes: gait/start")
+    browser.wait_for(lambda: pressed, "the service is called")
+    assert pressed == ["gait/start"]
+
+
+def test_another_origin_sees_nothing(window, page):
+    """A page of another site, open in the browser that has the viewer's cookie."""
+    window.open(page.address)
+    window.wait_for(lambda: page.server.get_clients(), "the page is open")
+    socket = page.address.replace("http", "ws", 1).partition("?")[0]
+    with closing(Page(port=8400)) as other:  # another origin: another port
+        window.open(other.address)
+        window.wait_for(lambda: other.server.get_clients(), "the other page is open")
+        protocol = f"viser-v{viser.__version__}"
+        window.js(
+            f"window.seen = ''; window.tried = new WebSocket('{socket}', '{protocol}');"
+            " tried.onopen = () => window.seen = 'open';"
+            " tried.onerror = () => window.seen = 'refused'; 1"
+        )
+        window.wait_for(lambda: window.js("window.seen"), "the socket is answered")
+        assert window.js("window.seen") == "refused"
+        window.open("about:blank")
+    window.requests, window.errors = [], []

@@ -159,7 +159,9 @@ def test_hoap2_for_three_seconds(tmp_path: Path) -> None:
         "hoap2.html",
         "launch.log",
     }
-    address = re.search(r"^viewer: http://127.0.0.1:\d+$", done.stdout, re.MULTILINE)
+    address = re.search(
+        r"^viewer: http://127.0.0.1:\d+/\?token=\S+$", done.stdout, re.MULTILINE
+    )
     if importlib.util.find_spec("viser") is None:
         assert "no viewer: install viser" in done.stdout
     else:

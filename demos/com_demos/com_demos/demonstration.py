@@ -9,6 +9,7 @@ import importlib.util
 import json
 import os
 import re
+import secrets
 import shutil
 import signal
 import socket
@@ -332,8 +333,9 @@ def viewer_arguments(options: argparse.Namespace) -> list[str]:
         print("no viewer: install viser>=1.1,<1.2 (pip), or say --view off", flush=True)
         return []
     port = next(port for port in range(8080, 8180) if _is_free(port))
-    print(f"viewer: http://127.0.0.1:{port}", flush=True)
-    return ["viewer:=true", f"viewer_port:={port}"]
+    token = secrets.token_urlsafe(16)
+    print(f"viewer: http://127.0.0.1:{port}/?token={token}", flush=True)
+    return ["viewer:=true", f"viewer_port:={port}", f"viewer_token:={token}"]
 
 
 def _follow(

@@ -1,7 +1,8 @@
 """The page in the browser: a viser server, the drawn scene, and a recording of it.
 
 Nothing leaves the machine: the server binds the loopback interface unless another host is given,
-and requests to share the page through viser's public server are refused.
+serves those who have its address with the token, and requests to share the page through viser's
+public server are refused.
 """
 
 import contextlib
@@ -23,6 +24,7 @@ from com_model.files import write_file
 from com_model.text import listing
 from com_simulation.drawing.shapes import RobotShape
 from com_viewer import scene as scenes
+from com_viewer.access import Access
 from com_viewer.camera import FOV, WHOLE, Window, frame_box
 from com_viewer.drawing import Drawing
 from com_viewer.links import describe_links
@@ -57,20 +59,24 @@ class Page(Panel):
     Args:
         host: address to bind.
         port: first port to try.
+        token: of the address; empty: a random one.
 
     Attributes:
         server: viser's.
         lock: for callbacks that change what is shown.
-        address: URL of the page.
+        address: URL of the page, with its token.
     """
 
-    def __init__(self, host: str = HOST, port: int = PORT) -> None:
-        with contextlib.redirect_stdout(io.StringIO()):  # it prints a box
+    def __init__(self, host: str = HOST, port: int = PORT, token: str = "") -> None:
+        access = Access(host, token)
+        quiet = contextlib.redirect_stdout(io.StringIO())  # it prints a box
+        with quiet, access.guarding():
             self.server = _Server(
                 host=host, port=port, label="centre of mass", verbose=False
             )
         self.lock = threading.RLock()
-        self.address = f"http://{host}:{self.server.get_port()}"
+        port = self.server.get_port()
+        self.address = f"http://{host}:{port}/?token={access.token}"
         self.server.gui.configure_theme(show_logo=False, show_share_button=False)
         super().__init__(self.server.gui)
         self._layers: dict[str, tuple[Any, Any]] = {}  # frame, checkbox

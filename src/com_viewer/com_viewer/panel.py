@@ -3,6 +3,7 @@
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -218,7 +219,7 @@ class Panel:
 
         Args:
             labels: of the buttons; the same ones as before change nothing.
-            press: called with the label, from another thread.
+            press: called with the label, from another thread, once that was confirmed.
         """
         if tuple(labels) == self._labels:
             return
@@ -230,8 +231,25 @@ class Panel:
         with self._actions:
             for label in labels:
                 self._gui.add_button(label).on_click(
-                    lambda _, label=label: press(label)
+                    lambda event, label=label: _confirm(
+                        event.client.gui, label, partial(press, label)
+                    )
                 )
+
+
+def _confirm(gui: GuiApi, label: str, press: Callable[[], None]) -> None:
+    """Asks in one browser whether a button was meant, and only then does what it says."""
+    with gui.add_modal(f"{label}?") as question:
+        gui.add_markdown("The robot, or a running node, does this at once.")
+        yes, no = gui.add_button(f"yes: {label}"), gui.add_button("cancel")
+
+    def answer(event: Any) -> None:
+        question.close()
+        if event.target is yes:
+            press()
+
+    for button in (yes, no):
+        button.on_click(answer)
 
 
 def _spikes(times: Array, places: Sequence[float], low: float, high: float) -> Array:

@@ -56,7 +56,9 @@ def test_it_stays_until_the_launch_ends_when_asked_for(demo, capsys):
     assert looks == 0
     port = command[2].removeprefix("viewer_port:=")
     said = capsys.readouterr().out
-    assert f"viewer: http://127.0.0.1:{port}\n" in said
+    token = command[3].removeprefix("viewer_token:=")
+    assert f"viewer: http://127.0.0.1:{port}/?token={token}\n" in said
+    assert len(token) > 16
     assert "the viewer stays until Ctrl-C" in said
 
 

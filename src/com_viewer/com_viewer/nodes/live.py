@@ -11,8 +11,8 @@ Subscribes:
     identification/result (com_msgs/IdentificationResult): colours of the bodies.
     /tf: the root link in odom, the walk's frame in the root link.
 
-Publishes gait/footsteps (com_msgs/WalkGoal), a walk as configured, when its button is pressed.
-Calls, when a button is pressed: the std_srvs/Trigger and SetBool services of its namespace, and
+With `buttons`, each after a confirmation: publishes gait/footsteps (com_msgs/WalkGoal), a walk as
+configured, and calls the std_srvs/Trigger and SetBool services of its namespace, and
 capture_posture and identify_links. Parameters: see Parameters.
 """
 
@@ -88,8 +88,12 @@ class Parameters(RobotParameters, JointTimeout, WrenchTimeout, FramePrefix):
         PORT, "port of the page; if in use, the next free one", (1, 65535)
     )
     rate_hz: float = parameter(30.0, "1/s, frame rate of the page", (0.5, 120.0))
+    token: str = parameter(
+        "", "that the page's address must carry; empty: a random one, see the log"
+    )
     buttons: bool = parameter(
-        True, "offer buttons that call the services of the running nodes"
+        False,
+        "offer buttons that call the services of the running nodes, and start a walk",
     )
     urdf_file: str = parameter("", "path of the URDF; its meshes may be relative to it")
     record: str = parameter("", "path of an HTML file to write when the node ends")
@@ -111,7 +115,7 @@ class Viewer(RobotNode[Parameters]):
         super().__init__("com_viewer", Parameters, subject="viewer", **options)
         p = self.parameters
         try:
-            self.page = Page(p.host, p.port)
+            self.page = Page(p.host, p.port, p.token)
         except OSError as error:
             raise ParameterError("port", p.port, f"cannot be bound: {error}") from error
         self.get_logger().info(f"viewer: {self.page.address}")
