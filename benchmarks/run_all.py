@@ -69,6 +69,7 @@ ALL = (
     "viewer",
     "faults",
     "fuzz",
+    "fuzz_services",
     "kill",
     "soak",
 )

@@ -1,5 +1,6 @@
 """Long computations outside a node's callbacks, and services that answer when these are done."""
 
+import traceback
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -9,6 +10,8 @@ from typing import Any, TypeVar, cast
 from rclpy.action.server import ServerGoalHandle
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
+
+from com_ros.services import refuse
 
 T = TypeVar("T")
 Reply = Callable[
@@ -61,7 +64,10 @@ class BackgroundJobs:
             future, then = self._done.popleft()
             self._pending -= 1
             error = future.exception()
-            then(error if isinstance(error, Exception) else future.result())
+            try:
+                then(error if isinstance(error, Exception) else future.result())
+            except Exception:  # a bug, which ends no node
+                self._node.get_logger().error(traceback.format_exc())
 
     def close(self) -> None:
         """Cancels queued computations and waits for the running one; its result is dropped."""
@@ -99,7 +105,7 @@ class DeferredService:
     def __init__(
         self, node: Node, kind: type, name: str, begin: Callable[[Any, Reply], None]
     ) -> None:
-        self._begin = begin
+        self._begin, self._kind = begin, cast(Any, kind)
         self._logger = node.get_logger()
         service = node.create_service(kind, name, lambda request, _: request)
         self._service = cast(Any, service)  # whose method is replaced
@@ -108,7 +114,12 @@ class DeferredService:
 
     def _begin_reply(self, request: Any, header: Any) -> None:
         """In place of rclpy's sending: gets what the callback returned, which is the request."""
-        self._begin(request, lambda response: self._reply(response, header))
+        try:
+            self._begin(request, lambda response: self._reply(response, header))
+        except Exception as error:
+            self._logger.error(traceback.format_exc())
+            reason = f"{type(error).__name__}: {error}"
+            self._reply(refuse(request, self._kind.Response(), reason), header)
 
     def _reply(self, response: Any, header: Any) -> None:
         try:

@@ -33,8 +33,9 @@
 What the base does: the robot description from the parameter or the latched topic, a new one swaps
 the model; joint_states by name, each defect named, stale ones reported; one throttled warning for
 each thing that is missing; rate and latency in /diagnostics; timeouts and other live parameters
-checked, applied and refused with the reason. An exception in the callback of a message drops this
-message and is reported: no message ends a node. (One in a timer or a service is a bug that does.)
+checked, applied and refused with the reason. An exception in a callback is a bug that is reported
+with its traceback, and ends no node: the message is dropped, the request refused, the timer called
+again.
 
 Every stamped message goes through com_ros.stream first: a node that is too slow uses the newest
 one, stamps that jump are held back (com_ros.stream), and numbers that cannot be are dropped
@@ -57,6 +58,7 @@ from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import InvalidHandle
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
+from rclpy.service import Service
 from rclpy.subscription import Subscription
 from rclpy.timer import Timer
 from sensor_msgs.msg import Imu, JointState
@@ -76,6 +78,7 @@ from com_ros.lockstep import LockstepAnswers
 from com_ros.parameters import JointTimeout, RobotParameters, declare
 from com_ros.raw_messages import Reader
 from com_ros.robot_description import RobotDescription
+from com_ros.services import answering
 from com_ros.stream import Backlog, Faults, RateLimit, Stream
 
 P = TypeVar("P", bound=RobotParameters)
@@ -335,6 +338,43 @@ class RobotNode(Node, Generic[P]):
 
         self.create_service(Trigger, name, answer)
 
+    def create_service(
+        self, srv_type: Any, srv_name: str, callback: Any, **options: Any
+    ) -> Service:
+        """Offers a service, as rclpy's method of this name; no request ends the node.
+
+        Args:
+            srv_type: type of the service.
+            srv_name: its name.
+            callback: of a request and a response; an exception becomes a refusal.
+            **options: of rclpy's method.
+        """
+        report = partial(self._report_bug, f"a request of {srv_name} was refused")
+        answer = answering(srv_type, callback, report)
+        return super().create_service(srv_type, srv_name, answer, **options)
+
+    def create_timer(
+        self, timer_period_sec: float, callback: Any, *rest: Any, **options: Any
+    ) -> Timer:
+        """Creates a timer, as rclpy's method of this name; no exception ends the node.
+
+        Args:
+            timer_period_sec: s.
+            callback: its exceptions are ignored once the node or ROS has been shut down.
+            *rest: of rclpy's method.
+            **options: of rclpy's method.
+        """
+
+        def on_timer() -> None:
+            try:
+                callback()
+            except InvalidHandle:
+                pass  # the node was destroyed when the timer was due
+            except Exception as error:
+                self._report_bug("a timer failed", error)
+
+        return super().create_timer(timer_period_sec, on_timer, *rest, **options)
+
     def create_steady_timer(
         self, period_s: float, callback: Callable[[], None]
     ) -> Timer:
@@ -344,19 +384,8 @@ class RobotNode(Node, Generic[P]):
             period_s: s.
             callback: its exceptions are ignored once the node or ROS has been shut down.
         """
-
-        def on_timer() -> None:
-            try:
-                callback()
-            except InvalidHandle:
-                pass  # the node was destroyed when the timer was due
-            except Exception:
-                if self.context.ok():  # else ROS was shut down meanwhile
-                    raise
-
-        return self.create_timer(
-            period_s, on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME)
-        )
+        clock = Clock(clock_type=ClockType.STEADY_TIME)
+        return self.create_timer(period_s, callback, clock=clock)
 
     # --- inside --------------------------------------------------------------------------------
     def _subscribe(
@@ -491,6 +520,14 @@ class RobotNode(Node, Generic[P]):
                 level, text = max(level, diagnostics.WARN), f"{text}; {fault}"
         self._diagnostics.publish(level, text, values, name)
 
+    def _report_bug(self, what: str, error: Exception) -> None:
+        """Logs and counts an exception that is being handled, unless ROS was shut down."""
+        if not self.context.ok():
+            return
+        self.faults.counts["failed"] += 1
+        if self.log.warn(what, f"{what}: {type(error).__name__}: {error}"):
+            self.get_logger().error(traceback.format_exc())
+
     def _guarded(
         self,
         callback: Callable[..., None],
@@ -507,13 +544,8 @@ class RobotNode(Node, Generic[P]):
                 msg = read(msg) if read and type(msg) is bytes else msg
                 callback(msg, *more)
             except Exception as error:
-                if not self.context.ok():  # ROS was shut down meanwhile
-                    return
                 kind = read.kind.__name__ if read is not None else type(msg).__name__
-                text = f"a {kind} was dropped: {type(error).__name__}: {error}"
-                self.faults.counts["failed"] += 1
-                if self.log.warn(f"dropped {kind}", text):
-                    self.get_logger().error(traceback.format_exc())
+                self._report_bug(f"a {kind} was dropped", error)
             if sensor and self.lockstep.awaited and type(msg) is not bytes:
                 self.lockstep.received(sensor, stamp_to_ns(msg.header.stamp))
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import pytest
 import rclpy
 from geometry_msgs.msg import Vector3
+from rcl_interfaces.msg import Parameter, ParameterValue
+from rcl_interfaces.srv import SetParameters, SetParametersAtomically
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
@@ -293,3 +295,50 @@ def test_a_short_pause_of_the_node_costs_no_message(make_arm):
         node._backlogs[0].receive(joints(t), info)
     assert len(node.samples) == 50
     assert (node._backlogs[0].skipped, node.too_slow) == (0, "")
+
+
+def test_no_request_ends_a_node(make_arm, capfd):
+    node = make_arm()
+    services = {service.srv_name: service for service in node.services}
+    prefix = next(n for n in services if n.endswith("/set_parameters"))
+    answer = services[prefix].callback
+    odd = Parameter(name="gain", value=ParameterValue(type=255))
+    good = Parameter(name="gain", value=ParameterValue(type=3, double_value=7.5))
+    response = answer(
+        SetParameters.Request(parameters=[good, odd]), SetParameters.Response()
+    )
+    assert [result.successful for result in response.results] == [False, False]
+    assert "'gain': the type 255 of its value does not exist" in str(response)
+    assert node.parameters.gain != 7.5
+    response = services[f"{prefix}_atomically"].callback(
+        SetParametersAtomically.Request(parameters=[odd]),
+        SetParametersAtomically.Response(),
+    )
+    assert "255" in response.result.reason
+
+    def fail(request, response):
+        raise ZeroDivisionError("a bug")
+
+    service = node.create_service(Trigger, "broken", fail)
+    response = service.callback(Trigger.Request(), Trigger.Response())
+    assert (response.success, response.message) == (False, "ZeroDivisionError: a bug")
+    shown = capfd.readouterr().err
+    assert "a request of broken was refused: ZeroDivisionError: a bug" in shown
+    assert "Traceback" in shown
+
+
+def test_no_timer_ends_a_node(make_arm, capfd):
+    node = make_arm()
+    calls = []
+
+    def fail():
+        calls.append(1)
+        raise ZeroDivisionError("a bug")
+
+    timer = node.create_steady_timer(60.0, fail)
+    timer.callback()
+    timer.callback()
+    assert len(calls) == 2
+    assert node.faults.counts["failed"] == 2
+    shown = capfd.readouterr().err
+    assert shown.count("a timer failed: ZeroDivisionError: a bug") == 1

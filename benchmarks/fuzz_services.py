@@ -1,0 +1,223 @@
+"""Whether any request to a service or action ends a node, or stops it from answering.
+
+    tools/in_env python benchmarks/fuzz_services.py [--full] [--nodes NODE ...] [--requests N]
+
+Each node runs as the installed program, with its robot's drivers. Every service and action that it
+offers, those of its parameters among them, gets requests that are valid messages with extreme
+contents: numbers at the ends of their types and that are not finite, unknown types of parameters,
+long and odd strings, arrays of any length. After each hundred the node must still answer. Requests
+that would end it on purpose do not exist.
+
+The last line is one JSON object:
+    nodes, services, requests   how many
+    exits                       a node ended
+    deaf                        it did not answer a request for its parameters within 10 s
+    tracebacks                  in a node's log: a bug, which became a refusal
+    by_node                     the same for each node
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import random
+import re
+import sys
+import tempfile
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from fault_lab import Lab, say
+from fault_nodes import CASES, Case
+from faults import wait_until_it_works
+from processes import in_processes
+from rcl_interfaces.srv import ListParameters
+
+from com_demos.background import free_domain_id
+
+REQUESTS, MANY = 100, 2000  # of each node, shared by its services
+BATCH = 25  # requests that are under way at a time
+PATIENCE_S = 10.0
+LONGEST = 300  # items of an array, characters of a string
+INTEGER = re.compile(r"(u?)int(\d+)$|octet$|byte$|char$")
+ODD_STRINGS = (
+    "",
+    " ",
+    "/",
+    "~",
+    "../../etc/passwd",
+    "a" * LONGEST,
+    "\x1b[31mred\x1b[0m\n",
+    "ä\u202e€\U0001f600",
+    "%s%n{}{0}",
+    "nan",
+    "-1e400",
+)
+ODD_NUMBERS = (
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    1e-300,
+    5e-324,
+    1e300,
+    math.inf,
+    -math.inf,
+    math.nan,
+)
+
+
+def main() -> int:
+    """Run all nodes; returns the exit code."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    names = [case.node for case in CASES]
+    parser.add_argument("--nodes", nargs="+", choices=names, default=names)
+    parser.add_argument("--full", action="store_true", help=f"{MANY} requests a node")
+    parser.add_argument("--requests", type=int, help="of each node")
+    options = parser.parse_args()
+    count = options.requests or (MANY if options.full else REQUESTS)
+    work = [(name, count) for name in options.nodes]
+    results = in_processes(fuzz_node, work, "services", processes=2)
+    by_node = dict(zip(options.nodes, results, strict=True))
+    totals = {
+        key: sum(result[key] for result in results)
+        for key in ("services", "requests", "exits", "deaf", "tracebacks")
+    }
+    print(json.dumps({"nodes": len(results), **totals, "by_node": by_node}))
+    return int(totals["exits"] + totals["deaf"] > 0)
+
+
+def fuzz_node(work: tuple[str, int]) -> dict[str, int]:
+    """Send one node its requests; returns its figures.
+
+    Args:
+        work: Name of the node, and number of requests.
+    """
+    name, count = work
+    os.environ["ROS_DOMAIN_ID"] = str(free_domain_id())
+    case: Case = next(case for case in CASES if case.node == name)()
+    rng = random.Random(name)  # noqa: S311 - not for secrets
+    with tempfile.TemporaryDirectory() as folder:
+        command = case.package, case.node, *case.words
+        parameters = case.parameters(Path(folder))
+        lab = Lab(case.robot(), command, parameters, case.outputs, Path(folder))
+        case.prepare(lab)
+        try:
+            wait_until_it_works(case, lab)
+            figures = _fuzz(lab, name, count, rng)
+        finally:
+            lab.close()
+            text = lab.log_text()
+            if keep := os.environ.get("FAULTS_LOGS"):
+                (Path(keep) / f"{name}_services.log").write_text(text)
+    figures["tracebacks"] = text.count("Traceback (most recent call last)")
+    say(f"{name}: {figures}")
+    return figures
+
+
+def _fuzz(lab: Lab, name: str, count: int, rng: random.Random) -> dict[str, int]:
+    offered = lab.node.get_service_names_and_types_by_node(name, "/")
+    kinds = {
+        topic: _interface(kind)
+        for topic, (kind,) in offered
+        if "/_action/" not in topic
+    }
+    goals = {
+        topic.removesuffix("/_action/send_goal"): _interface(
+            kind.removesuffix("_SendGoal")
+        )
+        for topic, (kind,) in offered
+        if topic.endswith("/_action/send_goal")
+    }
+    for topic, action in goals.items():
+        internal = action.Impl
+        kinds[f"{topic}/_action/send_goal"] = internal.SendGoalService
+        kinds[f"{topic}/_action/cancel_goal"] = internal.CancelGoalService
+    clients = {
+        topic: lab.node.create_client(kind, topic) for topic, kind in kinds.items()
+    }
+    declared = lab.call(
+        ListParameters, f"/{name}/list_parameters", ListParameters.Request()
+    )
+    words = (*ODD_STRINGS, *(declared.result.names if declared else ()))
+    figures = {"services": len(clients), "requests": 0, "exits": 0, "deaf": 0}
+    pending: list[Any] = []
+    for number in range(count):
+        topic, client = rng.choice(sorted(clients.items()))
+        lab.fault = f"request of {topic}"
+        pending.append(
+            client.call_async(random_message(client.srv_type.Request, rng, words))
+        )
+        figures["requests"] += 1
+        if len(pending) == BATCH or number == count - 1:
+            lab.run(PATIENCE_S / 4, lambda: all(future.done() for future in pending))
+            pending.clear()  # some answer only when they have what they wait for
+            figures["exits"] += not lab.look_after_node()
+        if number % 100 == 99 or number == count - 1:
+            answer = lab.call(
+                ListParameters,
+                f"/{name}/list_parameters",
+                ListParameters.Request(),
+                PATIENCE_S,
+            )
+            figures["deaf"] += answer is None
+    return figures
+
+
+def _interface(name: str) -> Any:
+    """The class of an interface, such as std_srvs/srv/Trigger."""
+    package, kind, name = name.split("/")
+    name, _, part = name.partition("_")  # of an action: Walk_Goal
+    if part:
+        return getattr(getattr(import_module(f"{package}.action"), name), part)
+    return getattr(import_module(f"{package}.{kind}"), name)
+
+
+def random_message(kind: Any, rng: random.Random, words: tuple[str, ...]) -> Any:
+    """A message with extreme contents.
+
+    Args:
+        kind: Its type.
+        rng: Source of randomness.
+        words: Strings to choose from.
+    """
+    message = kind()
+    for name, text in kind.get_fields_and_field_types().items():
+        setattr(message, name, _random_field(text, rng, words))
+    return message
+
+
+def _random_field(text: str, rng: random.Random, words: tuple[str, ...]) -> Any:
+    """A value of a field's type, as rosidl writes it."""
+    if array := re.fullmatch(r"sequence<(.+?)(?:, (\d+))?>|(.+)\[(\d+)\]", text):
+        item, most, fixed, size = array.groups()
+        length = (
+            int(size)
+            if fixed
+            else rng.choice((0, 1, 2, 7, min(int(most or LONGEST), LONGEST)))
+        )
+        return [_random_field(fixed or item, rng, words) for _ in range(length)]
+    if text == "boolean":
+        return rng.random() < 0.5
+    if text in ("float", "double"):
+        number = rng.choice(ODD_NUMBERS)
+        single = text == "float" and math.isfinite(number)
+        return max(min(number, 3.4e38), -3.4e38) if single else number
+    if text.startswith(("string", "wstring")):
+        return rng.choice(words)
+    if match := INTEGER.match(text):
+        bits = int(match[2] or 8)
+        low = 0 if match[1] or match[2] is None else -(2 ** (bits - 1))
+        high = low + 2**bits - 1
+        value = rng.choice((low, high, 0, 1, rng.randint(low, high), rng.randint(0, 9)))
+        return bytes([value]) if text in ("octet", "byte") else value
+    return random_message(_interface(text.replace("/", "/msg/")), rng, words)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
