@@ -33,9 +33,16 @@ from com_identification.capture.from_bag import (
     record_postures,
 )
 from com_identification.capture.recorder import PostureRecorder
-from com_identification.exceptions import IdentificationError, ProtocolError, StoreError
+from com_identification.exceptions import (
+    HealthError,
+    IdentificationError,
+    ProtocolError,
+    StoreError,
+)
+from com_identification.health.records import Record
 from com_identification.human import read_trial
 from com_identification.regression.postures import make_posture
+from com_identification.regression.priors import urdf_priors
 from com_identification.settings import IdentificationSettings
 from com_identification.store.store import PostureStore
 from com_identification.tip_over.quasi_static import (
@@ -43,8 +50,11 @@ from com_identification.tip_over.quasi_static import (
     TipProtocol,
     read_angles,
 )
+from com_identification.walking.posterior import RobotPosterior, to_npz
 from com_model import ComModelError, RobotConfig, RobotModel
+from com_model.exceptions import MeshError
 from com_model.postures import write_postures
+from com_model.shapes.meshes import load_mesh
 
 ROBOTS = Path(__file__).resolve().parents[1] / "src" / "robot_descriptions"
 START_NS = 1_700_000_000_000_000_000
@@ -228,6 +238,25 @@ def readers() -> list[Reader]:
             read_table,
             (TableError,),
         ),
+        Reader(
+            "meshes",
+            ({"a.stl": STL}, {"a.obj": OBJ}, {"a.dae": DAE}),
+            load_mesh,
+            (MeshError,),
+        ),
+        Reader(
+            "records",
+            ({"record.json": _record(model)},),
+            lambda path: Record.from_json(path.read_text(errors="replace")),
+            (HealthError,),
+        ),
+        Reader(
+            "posterior",
+            ({"posterior.npz": _posterior()},),
+            RobotPosterior.from_file,
+            (IdentificationError,),
+            True,
+        ),
         Reader("trial", ({"a.trc": TRC, "a.mot": MOT},), trial, (TableError,)),
         Reader(
             "motion_bags",
@@ -239,6 +268,23 @@ def readers() -> list[Reader]:
     ]
 
 
+STL = b"solid a\n" + b"".join(
+    b"facet normal 0 0 1\nouter loop\nvertex 0 0 %d\nvertex 1 0 0\nvertex 0 1e-1 0\n"
+    b"endloop\nendfacet\n" % k
+    for k in range(4)
+)
+OBJ = b"v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1.5\nf 1 2 3\nf 1/1 2/2 3/3 4/4\nf -1 -2 -3\n"
+DAE = b"""<?xml version="1.0" encoding="utf-8"?>
+<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">
+<asset><unit meter="0.001"/><up_axis>Z_UP</up_axis></asset>
+<library_geometries><geometry id="g"><mesh>
+<source id="p"><float_array id="a" count="9">0 0 0 1 0 0 0 1 0</float_array></source>
+<vertices id="v"><input semantic="POSITION" source="#p"/></vertices>
+<triangles count="1"><input semantic="VERTEX" source="#v" offset="0"/><p>0 1 2</p></triangles>
+</mesh></geometry></library_geometries>
+<library_visual_scenes><visual_scene id="s"><node id="n"><matrix>1 0 0 0 0 1 0 0 0 0 1 0 0 0 0 1
+</matrix><instance_geometry url="#g"/></node></visual_scene></library_visual_scenes></COLLADA>
+"""
 TABLE = b"t,a\n" + b"".join(b"0.%d,%d.5e-1\n" % (k, k) for k in range(9))
 TRC = (
     b"PathFileType\t4\t(X/Y/Z)\ta.trc\nDataRate\tCameraRate\tNumFrames\tNumMarkers\tUnits\n"
@@ -292,6 +338,43 @@ def _store(model: RobotModel, config: RobotConfig, rest: np.ndarray) -> Files:
             store.set_bias(0, np.ones(6))
             store.remove(2)
         return {path.name: path.read_bytes()}
+
+
+def _record(model: RobotModel) -> bytes:
+    priors = urdf_priors(model, 0.01, 0.05)
+    stds = priors.mass_std, priors.com_std
+    size = 4 * len(model.bodies.names)
+    record = Record.from_model(
+        model,
+        START_NS,
+        serial="7",
+        source="bag",
+        path="walk",
+        data_hash="1",
+        bodies=model.bodies.names,
+        parameters=np.ones(size),
+        covariance=np.eye(size),
+        prior_mass=priors.mass,
+        prior_com=priors.com,
+        prior_mass_std=stds[0],
+        prior_com_std=stds[1],
+        total_mass=(model.mass, 0.1),
+        mass_on_feet=None,
+        sensors={"zero": {"joint": (0.0, 1.0, 2.0)}},
+        issues=("none",),
+    )
+    return record.to_json().encode()
+
+
+def _posterior() -> bytes:
+    size = 10 + 3  # parameters of a body, and of a joint
+    arrays = {
+        "bodies": np.array(["trunk"]),
+        "joints": np.array(["hip"]),
+        "mean": np.zeros(size),
+        "covariance": np.eye(size),
+    }
+    return to_npz(arrays)
 
 
 def _motion_bags(

@@ -36,7 +36,7 @@ MCAP_MAGIC = b"\x89MCAP0\r\n"
 SQLITE_MAGIC = b"SQLite format 3\0"
 MAX_RECORD = 2**27  # bytes; a longer one is a damaged length
 _LAST_NS = 2**63  # times are signed 64-bit numbers
-_MOST_GROWTH = 1000  # of a compressed file
+_MOST_GROWTH = 300  # of a compressed file, and of all chunks of one
 _FOOTER, _SCHEMA, _CHANNEL, _MESSAGE, _CHUNK, _STATISTICS = (
     0x02,
     0x03,
@@ -140,7 +140,7 @@ class McapFile:
 
     def _records(self) -> Iterator[bytes]:
         """Yields the records outside of chunks one by one, and those of each chunk together."""
-        size = self._path.stat().st_size
+        size, unpacked = self._path.stat().st_size, 0
         with self._path.open("rb") as stream:
             stream.seek(len(MCAP_MAGIC))
             while True:
@@ -153,14 +153,21 @@ class McapFile:
                     return
                 content = stream.read(length) if length < MAX_RECORD else b""
                 if len(content) == length:
-                    yield _unpack_chunk(content) if kind == _CHUNK else head + content
+                    if kind != _CHUNK:
+                        yield head + content
+                        continue
+                    records = _unpack_chunk(content)
+                    unpacked += len(records)
+                    if unpacked > max(MAX_RECORD, _MOST_GROWTH * size):
+                        text = (
+                            f"its chunks become {_MOST_GROWTH} times as large unpacked"
+                        )
+                        raise StorageError(text)
+                    yield records
                     continue
-                if (
-                    kind == _CHUNK
-                    and len(content) > 40
-                    and _chunk_data(content)[0] == ""
-                ):
-                    yield _chunk_data(content)[1]
+                with suppress(StorageError):  # of a chunk's head that is cut off, too
+                    if kind == _CHUNK and _chunk_data(content)[0] == "":
+                        yield _chunk_data(content)[1]
                 raise StorageError(
                     f"the last {size - start} of {size} bytes are not a complete record"
                 )
@@ -194,6 +201,7 @@ class SqliteFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         self.damage = ""
+        self._check_tables()
         try:
             topics = list(
                 self._rows("SELECT id, name, type, serialization_format FROM topics")
@@ -245,6 +253,21 @@ class SqliteFile:
                     yield wanted[topic], time, data if isinstance(data, bytes) else b""
         except sqlite3.Error as error:
             raise StorageError(str(error)) from error
+
+    def _check_tables(self) -> None:
+        """Raises BagError where a table's rows are not stored but computed, without bound.
+
+        Such are views, virtual tables, and columns that are generated.
+        """
+        made = "SELECT name, type, sql FROM sqlite_master WHERE name IN "
+        made += "('topics', 'messages', 'message_definitions')"
+        columns = "SELECT name FROM pragma_table_xinfo('{}') WHERE hidden <> 0"
+        with suppress(sqlite3.Error):  # the queries themselves will say it
+            for name, kind, sql in self._rows(made):
+                plain = kind in ("table", "index") and "VIRTUAL" not in str(sql).upper()
+                if not plain or any(self._rows(columns.format(name))):
+                    problem = f"its {name} is no plain table, as rosbag2 makes it"
+                    raise BagError(f"{problem}. Record again", str(self._path))
 
     def _count(self) -> Counter[object]:
         """Counts the messages by topic, to the end of the file or to its damage."""
@@ -324,10 +347,12 @@ def zstd_stream(packed: BinaryIO) -> Any:
 
 
 def _split(records: bytes) -> Iterator[tuple[int, int, int]]:
-    """Type, start and end of each record; a cut-off one at the end is left out."""
+    """Type, start and end of each record, to a StorageError; a cut-off one is left out."""
     at, end = 0, len(records)
     while at + _HEAD.size <= end:
         kind, length = _HEAD.unpack_from(records, at)
+        if not kind:
+            raise StorageError("a record has the type 0, which does not exist")
         start = at + _HEAD.size
         at = start + length
         if at > end:
@@ -367,9 +392,12 @@ def _connection(
 
 
 def _chunk_data(content: bytes) -> tuple[str, bytes]:
-    """Compression and data of a chunk, which may be cut off."""
-    compression, at = _string(content, 28)
-    (length,) = struct.unpack_from("<Q", content, at)
+    """Compression and data of a chunk, which may be cut off; StorageError if there are none."""
+    try:
+        compression, at = _string(content, 28)
+        (length,) = struct.unpack_from("<Q", content, at)
+    except (struct.error, UnicodeDecodeError) as error:
+        raise StorageError(f"the head of a chunk is damaged: {error}") from error
     return compression, content[at + 8 : at + 8 + length]
 
 

@@ -9,7 +9,6 @@ Nothing in a file is executed, and files with more than MAX_BYTES or MAX_CELLS a
 import gzip
 import importlib
 import warnings
-import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,10 +20,12 @@ import scipy.io
 from com_bags.exceptions import TableError
 from com_model.arrays import Array
 from com_model.exceptions import pip_install
+from com_model.npz import read_npz
 from com_model.text import listing, quote
 
 MAX_BYTES = 2**30  # of a file, and of what an archive contains
 MAX_CELLS = 50_000_000
+MAX_COLUMNS = 20_000
 LENGTHS = {"mm": 1e-3, "cm": 1e-2, "m": 1.0}
 _HEADER = 200  # lines
 _MAT_HEADER, _HDF5 = 512, b"\x89HDF\r\n"  # bytes before the file proper of version 7.3
@@ -203,11 +204,7 @@ def _dates(column: Any) -> Array:
 
 
 def _read_npz(file: Path) -> Mapping[str, Any]:
-    with zipfile.ZipFile(file) as archive:
-        size = sum(member.file_size for member in archive.infolist())
-    _check_size(file, size, MAX_BYTES, "bytes")
-    with np.load(file, allow_pickle=False) as arrays:
-        return dict(arrays)
+    return read_npz(file, MAX_BYTES)
 
 
 def _read_mat(file: Path) -> Mapping[str, Any]:
@@ -307,7 +304,7 @@ def _find_header(lines: list[str], file: Path) -> tuple[list[str], int, str, boo
     if len(names) < max(2, len(cells) - 1) and len(names) != len(cells):
         names = []
     names += [""] * (len(cells) - len(names))
-    return _unique(names), first, mark, comma
+    return _unique(names, file), first, mark, comma
 
 
 def _first_line(lines: list[str], file: Path) -> tuple[list[str], int, str, bool]:
@@ -324,7 +321,7 @@ def _first_line(lines: list[str], file: Path) -> tuple[list[str], int, str, bool
     line = lines[used[0]]
     # of the marks that occur the one that does most; ; goes with decimal commas
     mark = max(";\t, ", key=lambda each: line.count(each) if each != " " else 0.5)
-    return _unique(_split(line, mark)), used[0] + 1, mark, mark == ";"
+    return _unique(_split(line, mark), file), used[0] + 1, mark, mark == ";"
 
 
 def _data_mark(line: str) -> str:
@@ -346,13 +343,14 @@ def _split(line: str, mark: str) -> list[str]:
     return [cell.strip(" \"'\r\n") for cell in cells]
 
 
-def _unique(names: list[str]) -> list[str]:
+def _unique(names: list[str], file: Path) -> list[str]:
     """Names of all columns: of those without one their number, of equal ones the second with it."""
-    found: list[str] = []
+    _check_size(file, len(names), MAX_COLUMNS, "columns")
+    found: dict[str, None] = {}  # in order
     for i, name in enumerate(names, start=1):
         name = name or f"column {i}"
-        found.append(f"{name} ({i})" if name in found else name)
-    return found
+        found[f"{name} ({i})" if name in found else name] = None
+    return list(found)
 
 
 def _read_columns(

@@ -15,23 +15,47 @@ import yaml
 from com_model.exceptions import ConfigError, closest, listing, quote
 
 MAX_BYTES = 2**18
+MAX_DEPTH = 40  # of lists and mappings in each other
+MAX_DIGITS = 40  # of a whole number
 T = TypeVar("T")
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """SafeLoader without aliases and without silent duplicates."""
+    """SafeLoader without aliases, tags and silent duplicates, of a bounded depth."""
+
+    _depth = 0
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        """Composes a node, unless it is an alias.
+        """Composes a node, unless it is one that plain data has not.
 
         Args:
             parent: The node that it is in.
             index: Its place there.
         """
-        if self.check_event(yaml.AliasEvent):
-            mark = self.peek_event().start_mark
-            raise yaml.composer.ComposerError(None, None, "aliases are not read", mark)
-        return super().compose_node(parent, index)
+        event = self.peek_event()
+        self._depth += 1
+        if problem := self._problem(event):
+            mark = event.start_mark
+            raise yaml.composer.ComposerError(None, None, problem, mark)
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
+
+    def _problem(self, event: Any) -> str:
+        """Why what begins with an event is not read; empty: it is."""
+        if isinstance(event, yaml.AliasEvent):
+            return "aliases are not read"
+        if getattr(event, "tag", None) is not None:
+            return f"tags are not read: leave {quote(event.tag)} out"
+        if self._depth > MAX_DEPTH:
+            return "it nests too deep"
+        text = event.value if isinstance(event, yaml.ScalarEvent) else ""
+        if any("\ud800" <= character <= "\udfff" for character in text):
+            return "a half of a surrogate pair is no character"
+        kind = self.resolve(yaml.ScalarNode, text, (True, False)) if text else ""
+        if kind == "tag:yaml.org,2002:int" and len(text) > MAX_DIGITS:
+            return f"a whole number has more than {MAX_DIGITS} digits"
+        return ""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
         """Constructs a mapping, unless a key is there twice.
@@ -76,11 +100,8 @@ def read_yaml(path: str | os.PathLike[str]) -> Any:
         raise ConfigError(
             f"is not plain YAML: {error.problem}{where}", source
         ) from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        reason = (
-            "it nests too deep" if isinstance(error, RecursionError) else str(error)
-        )
-        raise ConfigError(f"is not plain YAML: {reason}", source) from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise ConfigError(f"is not plain YAML: {error}", source) from error
 
 
 class Section:

@@ -322,8 +322,32 @@ class TestDatabase:
         HealthDatabase(path, create=True).append(robots.record(robots.truth()))
         with sqlite3.connect(path) as connection:
             connection.execute("UPDATE records SET body = substr(body, 1, 500)")
-        with pytest.raises(HealthError, match="a record is damaged"):
-            HealthDatabase(path).records()
+        database = HealthDatabase(path)
+        assert database.records() == []
+        assert "a record is damaged" in database.damaged[0]
+        assert main(["show", str(path)]) == 2
+
+    def test_one_damaged_row_does_not_hide_the_others(self, path, robots, capsys):
+        good = [robots.record(robots.truth(), day) for day in (1, 2)]
+        HealthDatabase(path, create=True).append_all(good)
+        values = "('x', 'biped3', '7', '2026', '{\"arrays\": \"\x1b[31m\"}')"
+        with sqlite3.connect(path) as connection:
+            connection.execute(f"INSERT INTO records VALUES {values}")
+        database = HealthDatabase(path)
+        assert {r.key for r in database.records()} == {r.key for r in good}
+        assert database.damaged[0].startswith("x: a record is damaged")
+        assert main(["show", str(path)]) == 0
+        assert "left out: x: a record is damaged" in capsys.readouterr().err
+
+    @pytest.mark.parametrize("number", [np.nan, np.inf])
+    def test_a_number_that_is_none_is_damage_and_no_record(self, robots, number):
+        record = robots.record(robots.truth())
+        for name in ("parameters", "covariance", "total_mass"):
+            wrong = np.array(getattr(record, name), dtype=float)
+            wrong.flat[0] = number
+            text = replace(record, **{name: wrong}).to_json()
+            with pytest.raises(HealthError, match=r"not finite|is no number"):
+                Record.from_json(text)
 
     def test_two_writers(self, path):
         writers = [

@@ -243,7 +243,7 @@ FILES = {
     ),
     "tags": (
         "name: !!python/object/apply:os.system [ls]",
-        "could not determine a constructor",
+        "tags are not read",
     ),
     "syntax": (
         "name: [",

@@ -11,6 +11,7 @@ from com_identification.health.changes import FALSE_ALARMS, history
 from com_identification.health.records import HealthDatabase, Record, library
 from com_model.commands import command_parser
 from com_model.exceptions import ComModelError
+from com_model.text import printable
 
 
 def parser() -> argparse.ArgumentParser:
@@ -94,6 +95,8 @@ def _records(
     robots: dict[tuple[str, str], list[Record]] = {}
     for record in database.records(arguments.name, arguments.serial):
         robots.setdefault((record.robot, record.serial), []).append(record)
+    for text in database.damaged:
+        print(f"com_health: left out: {printable(text)}", file=sys.stderr)
     if not robots:
         raise HealthError(f"{database.name} has no identification of such a robot")
     if one and len(robots) > 1:

@@ -25,12 +25,14 @@ from com_model import RobotModel
 from com_model.arrays import Array, FrozenArrays
 from com_model.exceptions import import_optional, pip_install
 from com_model.files import write_file
+from com_model.npz import read_npz
 from com_model.urdf.editing import edit_inertials
 
 _PRIORS = ("prior_mass", "prior_com", "prior_mass_std", "prior_com_std")
 _ARRAYS = ("parameters", "covariance", *_PRIORS)
 # bytes of the URDF, or of the arrays; more is cut, and refused as damaged
 _LARGEST = 1 << 26
+_MOST_PARAMETERS = 4000
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,6 +153,20 @@ class Record(FrozenArrays):
             **rest,
         )
 
+    def _check(self) -> None:
+        """Raises ValueError where a value is not what its name says."""
+        names = ("robot", "serial", "taken", "source", "path", "data_hash", "version")
+        texts = [getattr(self, name) for name in (*names, "kinematics", "urdf")]
+        if not all(isinstance(t, str) for t in (*texts, *self.bodies, *self.issues)):
+            raise ValueError("a text is none")
+        numbers: list[Any] = [self.parameters, self.covariance, self.prior_mass]
+        numbers += [self.total_mass, self.mass_on_feet or (0.0, 0.0)]
+        numbers += [row for kind in self.sensors.values() for row in kind.values()]
+        if not all(np.isfinite(np.asarray(item, float)).all() for item in numbers):
+            raise ValueError("a number is not finite")
+        if (np.diag(self.covariance) < 0.0).any():
+            raise ValueError("a variance is negative")
+
     @cached_property
     def key(self) -> str:
         """Identifies what was measured: the same readings of the same robot have the same key."""
@@ -201,12 +217,12 @@ class Record(FrozenArrays):
             HealthError: it is damaged.
         """
         try:
-            data = json.loads(text)
-            with np.load(
-                io.BytesIO(_unpack(data.pop("arrays"))), allow_pickle=False
-            ) as arrays:
-                data.update({name: arrays[name] for name in _ARRAYS})
+            data = json.loads(text, parse_constant=_refuse)
+            arrays = read_npz(io.BytesIO(_unpack(data.pop("arrays"))), _LARGEST)
+            data.update({name: arrays[name] for name in _ARRAYS})
             size = len(data["parameters"])
+            if size > _MOST_PARAMETERS:
+                raise ValueError(f"{size} parameters")
             upper = np.zeros((size, size))
             upper[np.triu_indices(size)] = data["covariance"]
             data["covariance"] = upper + np.triu(upper, 1).T
@@ -220,7 +236,8 @@ class Record(FrozenArrays):
                 raise ValueError(
                     f"{len(record.bodies)} bodies, and arrays of other sizes"
                 )
-        except (ValueError, KeyError, TypeError, OSError, zlib.error) as error:
+            record._check()
+        except Exception as error:  # damaged text becomes values of any type
             raise HealthError(
                 f"a record is damaged: {type(error).__name__} {error}"
             ) from error
@@ -265,6 +282,10 @@ def _version() -> str:
         return "unknown"
 
 
+def _refuse(word: str) -> None:
+    raise ValueError(f"{word} is no number")
+
+
 def _pack(data: bytes) -> str:
     return b64encode(zlib.compress(data)).decode()
 
@@ -298,6 +319,10 @@ class HealthDatabase:
         create: whether a missing file and missing tables are created.
         wait: s, for another writer.
 
+    Attributes:
+        name: of the database, without a password.
+        damaged: records that records() left out the last time, with the reasons.
+
     Raises:
         HealthError: there is no database, it is damaged, or it cannot be reached.
     """
@@ -306,7 +331,7 @@ class HealthDatabase:
         self, where: str | Path, create: bool = False, wait: float = _WAIT
     ) -> None:
         self._url, self._create, self._wait = str(where), create, wait
-        self.name = str(where)
+        self.name, self.damaged = str(where), list[str]()
         self._engine: Any = None
         if "://" in self._url:
             alchemy = library("sqlalchemy")
@@ -384,11 +409,17 @@ class HealthDatabase:
             HealthError: the database cannot be read.
         """
         rows = self._read(
-            "SELECT body FROM records WHERE (robot = :robot OR :robot = '') "
+            "SELECT id, body FROM records WHERE (robot = :robot OR :robot = '') "
             "AND (serial = :serial OR :serial = '') ORDER BY taken, id",
             {"robot": robot, "serial": serial},
         )
-        found = [Record.from_json(row[0]) for row in rows]
+        found = []
+        self.damaged = []
+        for name, body in rows:
+            try:
+                found.append(Record.from_json(body))
+            except HealthError as error:
+                self.damaged.append(f"{name}: {error}")
         waiting = [
             r for r in self._waiting().values() if r.key not in {f.key for f in found}
         ]

@@ -137,6 +137,8 @@ class HealthWatch:
     ) -> None:
         database = HealthDatabase(self._where, create=True)
         records = database.records(session.model.name, self._serial)
+        for text in database.damaged:
+            self._logger.warning(f"record of the robot: {text}; left out")
         if not records:
             return
         last, anywhere = records[-1], np.zeros((1, 3))

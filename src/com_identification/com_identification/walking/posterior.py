@@ -17,8 +17,10 @@ from com_identification.walking.inertia import (
     to_theta,
 )
 from com_model.arrays import Array
+from com_model.npz import read_npz
 
 REPORT, URDF, POSTERIOR = NAMES = ("report.html", "corrected.urdf", "posterior.npz")
+_LARGEST = 2**28  # bytes of all arrays
 _OF_BODIES = ("mass", "com", "inertia")
 _NUISANCES = ("armature", "coulomb", "viscous")  # the first ones of unknowns.KINDS
 
@@ -65,14 +67,33 @@ class RobotPosterior:
             IdentificationError: it is no such file.
         """
         try:
-            with np.load(path) as data:
-                return cls(
-                    *(data[key] for key in ("bodies", "joints", "mean", "covariance"))
-                )
+            data = read_npz(path, _LARGEST)
+            posterior = cls(
+                *(data[key] for key in ("bodies", "joints", "mean", "covariance"))
+            )
+            posterior._check()
+            return posterior
         except (OSError, ValueError, KeyError) as error:
             raise IdentificationError(
                 f"{path} is not a posterior of identify: {error}. Give its posterior.npz"
             ) from error
+
+    def _check(self) -> None:
+        """Raises ValueError where arrays do not belong together, or are no numbers."""
+        size = PARAMETERS * self.bodies.size + len(_NUISANCES) * self.joints.size
+        shapes = self.mean.shape, self.covariance.shape
+        if shapes != ((size,), (size, size)) or {
+            self.bodies.ndim,
+            self.joints.ndim,
+        } != {1}:
+            raise ValueError(f"its arrays have the shapes {shapes}")
+        if {self.bodies.dtype.kind, self.joints.dtype.kind} != {"U"}:
+            raise ValueError("bodies and joints are not names")
+        if not all(
+            a.dtype.kind == "f" and np.isfinite(a).all()
+            for a in (self.mean, self.covariance)
+        ):
+            raise ValueError("its mean or covariance is not finite")
 
     def draw(self, count: int, seed: int) -> dict[str, Array]:
         """Samples robots, all of them physically consistent.

@@ -199,7 +199,9 @@ def load_mesh(path: str | Path) -> Mesh:
             raise MeshError(path, f"larger than {MAX_BYTES // 2**20} MB")
         data = path.read_bytes()
         triangles = reader(data)
-    except (OSError, ValueError, IndexError, KeyError) as error:
+    except MeshError:
+        raise
+    except Exception as error:  # damaged text becomes values of any type
         raise MeshError(
             path, f"not a readable {path.suffix.lower()} file ({error})"
         ) from error
