@@ -1,15 +1,5 @@
-"""Builds what setup.cfg says; pip names the commands com-a-command, for they are on the PATH."""
-
-import sys
+"""Builds for colcon what setup.cfg says; pip installs the whole suite from the root."""
 
 from setuptools import setup
-from setuptools.config.setupcfg import read_configuration
 
-commands = read_configuration("setup.cfg")["options"]["entry_points"]["console_scripts"]
-if {"dist_info", "bdist_wheel", "editable_wheel"} & set(sys.argv):
-    pairs = [c.split(" = ") for c in commands if not c.startswith("com_")]
-    commands = [
-        f"com-{name.replace('_', '-')} = {function}" for name, function in pairs
-    ]
-    commands.append("com_setup = com_model.commands.setup:main")
-setup(entry_points={"console_scripts": commands})
+setup()

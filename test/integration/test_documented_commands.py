@@ -47,7 +47,7 @@ NODES = {
     "/posture_protocol/": (PostureProtocol, {**HOAP2, **XML, "protocol": PROTOCOL}),
     "/simulator/": (Simulator, {**HOAP2, **XML, "real_time_factor": 0.05}),
 }
-COMMANDS = {"com-viewer": "com_viewer.commands.view:main"} | {
+COMMANDS = {"com-view": "com_viewer.commands.view:main"} | {
     f"com-{name}": f"com_model.commands.{name}:main"
     for name in ("audit", "workspace", "setup")
 }
@@ -134,7 +134,7 @@ RUN = (
     r"ros2 run com_model com_setup robot.urdf --(picture robot.png|update)$",
     r"ros2 run com_model audit robot.urdf",
     r"ros2 run com_demos workspace --robot hoap2 --output out$",
-    r"com-viewer hoap2 --record ",
+    r"com-view hoap2 --record ",
     r"ros2 run com_control check_motion walk.csv ",
     r"ros2 run com_control convert_motion walk.csv walk_bag ",
     r"ros2 run com_identification posture_protocol --robot hoap2 ",

@@ -132,7 +132,7 @@ def test_the_robot_is_seen_a_slider_moves_it_and_layers_hide(browser, page, hoap
     model, config = hoap2
     page.tab(JOINTS)
     groups, nominal = joint_groups(model, config, None), config.nominal_posture(model)
-    view._add_sliders(view._Shown(page, model, config, HOAP2), groups, nominal)
+    view.add_sliders(view.ShownRobot(page, model, config, HOAP2), groups, nominal)
     browser.open(page.address)
     browser.wait_for_text("hoap2, 7.120 kg, 85 of 85 shapes")
     browser.wait_for_text("margin")
@@ -174,7 +174,7 @@ def test_the_robot_is_seen_a_slider_moves_it_and_layers_hide(browser, page, hoap
 
 def test_a_link_that_is_clicked_has_a_mass(browser, page, hoap2):
     model, config = hoap2
-    shown = view._Shown(page, model, config, HOAP2)
+    shown = view.ShownRobot(page, model, config, HOAP2)
     q = config.nominal_posture(model)
     shown.show(shown.scene.place(q, shown.observer.update(q, 0 * q)), {})
     browser.open(page.address)
@@ -193,7 +193,7 @@ def test_a_recording_is_paused_and_scrubbed(browser, page, hoap2):
     nothing = np.full((len(times), 3), np.nan)
     run = BagRun(times, Q, nothing, np.empty((len(times), 0, 3)), ())
     page.tab(PLOTS)
-    step = view._play(view._Shown(page, model, config, HOAP2), run, record=False)
+    step = view._play(view.ShownRobot(page, model, config, HOAP2), run, record=False)
     browser.open(page.address)
     browser.wait_for_text("0.00 of 9.95 s")
     step(1.0)

@@ -1,9 +1,8 @@
-"""The packages without ROS as wheels: built, installed in an empty environment, imported, run."""
+"""The suite without ROS as one wheel: built, installed in an empty environment, imported, run."""
 
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,21 +10,15 @@ import pytest
 pytestmark = pytest.mark.exhaustive
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = (
-    "com_model",
-    "com_bags",
-    "com_estimation",
-    "com_identification",
-    "com_control",
-    "com_simulation",
-    "com_viewer",
-)
 UV = shutil.which("uv") or str(ROOT / ".venv" / "bin" / "uv")
 COM = """
 import numpy as np
 from com_model import Sesc, load_robot
 import com_bags, com_control, com_estimation, com_identification, com_viewer.scene
-model, _ = load_robot({urdf!r})
+from importlib.resources import files
+for package in (com_bags, com_control, com_estimation, com_identification, com_viewer):
+    assert (files(package.__name__) / "py.typed").is_file()
+model, _ = load_robot("hoap2")
 print(*Sesc(model).com(np.zeros(model.n_joints)))
 """
 HELP = """
@@ -55,25 +48,47 @@ def run(*words, **options):
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory):
-    """The bin/ of an environment in which nothing but the wheels and their needs is."""
+def wheel(tmp_path_factory):
+    """The wheel, built of what git lists, or would."""
     if not Path(UV).exists():
         pytest.skip("needs uv, which builds wheels and the environment")
-    folder = tmp_path_factory.mktemp("wheels")
-    for package in PACKAGES:
-        source = folder / package  # setuptools writes its build/ beside the source
-        ignored = shutil.ignore_patterns("__pycache__", "build", "*.egg-info")
-        shutil.copytree(ROOT / "src" / package, source, ignore=ignored)
-        run(UV, "build", "--quiet", "--wheel", source, "--out-dir", folder / "wheels")
-    run(UV, "venv", "--quiet", "--python", sys.executable, folder / "environment")
-    place = folder / "environment" / "bin"
-    wheels = sorted((folder / "wheels").glob("*.whl"))
-    run(UV, "pip", "install", "--quiet", "--python", place / "python", *wheels)
+    folder = tmp_path_factory.mktemp("wheel")
+    source = folder / "source"  # setuptools writes its build/ beside the source
+    listed = run("git", "ls-files", "-co", "--exclude-standard", cwd=ROOT).splitlines()
+    for name in listed:
+        if (ROOT / name).is_file():
+            (source / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, source / name)
+    run(UV, "build", "--quiet", "--wheel", source, "--out-dir", folder / "wheels")
+    (wheel,) = (folder / "wheels").glob("*.whl")
+    return wheel
+
+
+def find_python(version):
+    """The path of a Python that starts, on the PATH or one of pyenv; None where there is none."""
+    versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
+    others = sorted(versions.glob(f"{version}.*/bin/python"))
+    for python in filter(None, (shutil.which(f"python{version}"), *map(str, others))):
+        if not subprocess.run([python, "-c", ""], capture_output=True).returncode:
+            return python
+    return None
+
+
+@pytest.fixture(scope="module", params=["3.10", "3.11", "3.12", "3.13"])
+def installed(request, wheel, tmp_path_factory):
+    """The bin/ of an environment in which nothing but the wheel and its needs is."""
+    environment = tmp_path_factory.mktemp("python") / "environment"
+    python = find_python(request.param)
+    if python is None:
+        pytest.skip(f"there is no Python {request.param}")
+    run(UV, "venv", "--quiet", "--python", python, environment)
+    place = environment / "bin"
+    wanted = f"{wheel}[viewer]"
+    run(UV, "pip", "install", "--quiet", "--python", place / "python", wanted)
     return place
 
 
 def test_computes_a_com_without_ros(installed, tmp_path):
-    urdf = ROOT / "src/robot_descriptions/urdf/hoap2.urdf"
     clean = {
         "PATH": os.defpath,
         "NUMBA_DISABLE_JIT": "1",
@@ -82,7 +97,7 @@ def test_computes_a_com_without_ros(installed, tmp_path):
         installed / "python",
         "-I",
         "-c",
-        COM.format(urdf=str(urdf)),
+        COM,
         cwd=tmp_path,
         env=clean,
     )
@@ -92,7 +107,7 @@ def test_computes_a_com_without_ros(installed, tmp_path):
 def test_every_command_explains_itself(installed, tmp_path):
     """Its script, all in one process."""
     commands = sorted(installed.glob("com-*"))
-    assert {"com-audit", "com-identify-bag", "com-setup", "com-viewer"} <= {
+    assert {"com-audit", "com-identify", "com-setup", "com-view", "com-demo"} <= {
         path.name for path in commands
     }
     words = [installed / "python", "-I", "-c", HELP, *commands]
@@ -101,3 +116,9 @@ def test_every_command_explains_itself(installed, tmp_path):
         path, _, text = said.partition("\n")
         assert (path, ended.strip()) == (str(command), "0")
         assert text.startswith("usage:"), command.name
+
+
+def test_the_demo_shows_a_wrong_model(installed, tmp_path):
+    words = "--once", "--no-browser", "--port", "8480"
+    said = run(installed / "com-demo", *words, cwd=tmp_path, env={"PATH": os.defpath})
+    assert said.startswith("viewer: http://127.0.0.1:")

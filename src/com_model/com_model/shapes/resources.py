@@ -1,6 +1,7 @@
 """Files that a URDF names: package://, file:// and relative names of meshes."""
 
 import os
+import sysconfig
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -9,10 +10,9 @@ FILE_SCHEME = "file://"
 
 
 def package_shares(package: str) -> list[Path]:
-    """Return the share folders of an ament package, the first overlay first."""
-    shares = [
-        Path(prefix) / "share" / package for prefix in _paths("AMENT_PREFIX_PATH")
-    ]
+    """Return the share folders of an ament package, the first overlay first, then pip's."""
+    prefixes = [*_paths("AMENT_PREFIX_PATH"), sysconfig.get_path("data")]
+    shares = [Path(prefix) / "share" / package for prefix in prefixes]
     return [share for share in shares if share.is_dir()]
 
 

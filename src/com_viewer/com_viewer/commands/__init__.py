@@ -1,3 +1,3 @@
-"""The command com-viewer."""
+"""The command com-view."""
 
 import com_model.interrupt  # noqa: F401 (a name would be exported)

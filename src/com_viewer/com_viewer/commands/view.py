@@ -1,4 +1,4 @@
-"""The command com-viewer: a robot from its URDF, from a recording, or live."""
+"""The command com-view: a robot from its URDF, from a recording, or live."""
 
 import argparse
 import sys
@@ -24,6 +24,7 @@ from com_viewer.scene import RobotScene, Snapshot, describe
 from com_viewer.timeline import make_timeline
 
 RATE_HZ = 30.0
+PAUSE_S = 1.0 / RATE_HZ
 MAX_FRAMES = 3000  # of a film, as long as a minute takes about 10 MB
 
 
@@ -48,14 +49,14 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         return _view(options)
     except (ComModelError, OSError) as error:
-        print(f"com-viewer: {error}", file=sys.stderr)
+        print(f"com-view: {error}", file=sys.stderr)
         return 1 if isinstance(error, BagError) else 2
     except KeyboardInterrupt:
         return 0
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = command_parser("com-viewer", "Shows a robot in the browser.", __file__)
+    parser = command_parser("com-view", "Shows a robot in the browser.", __file__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     view = commands.add_parser(
         "view", help="a robot from its URDF, with sliders (the default)"
@@ -108,7 +109,7 @@ def _view(options: argparse.Namespace) -> int:
     page = Page(options.host, options.port)
     try:
         page.tab(PLOTS if "recording" in options else JOINTS)  # the first one is open
-        shown = _Shown(page, model, config, files.urdf)
+        shown = ShownRobot(page, model, config, files.urdf)
         if options.compare:
             shown.compare(options.compare, config)
         if "recording" in options:
@@ -117,7 +118,7 @@ def _view(options: argparse.Namespace) -> int:
             step = _play(shown, run, bool(options.record))
         else:
             groups = joint_groups(model, config, files.urdf)
-            step = _add_sliders(shown, groups, config.nominal_posture(model))
+            step = add_sliders(shown, groups, config.nominal_posture(model))
         if options.record:
             page.start_recording()
             step(0.0)
@@ -125,13 +126,13 @@ def _view(options: argparse.Namespace) -> int:
             return 0
         print(f"viewer: {page.address} (Ctrl-C ends it)", flush=True)
         while True:
-            time.sleep(1.0 / RATE_HZ)
-            step(1.0 / RATE_HZ)
+            time.sleep(PAUSE_S)
+            step(PAUSE_S)
     finally:
         page.close()
 
 
-class _Shown:
+class ShownRobot:
     """A robot on a page, optionally with a second URDF of it.
 
     Args:
@@ -163,8 +164,18 @@ class _Shown:
         """
         path = find_robot(urdf).urdf
         other = config.attach(RobotModel.from_file(path))
-        self._comparison = Comparison(self.scene.model, other, path.name)
-        self.page.add_compared(self._comparison.scene, robot_shape(other, path))
+        self.overlay(other, path, path.name)
+
+    def overlay(self, other: RobotModel, urdf: Path, name: str) -> None:
+        """Overlays another model of the robot.
+
+        Args:
+            other: the model.
+            urdf: a file, to which its names of meshes may be relative.
+            name: what the table of status calls it.
+        """
+        self._comparison = Comparison(self.scene.model, other, name)
+        self.page.add_compared(self._comparison.scene, robot_shape(other, urdf))
 
     def show(self, snapshot: Snapshot, rows: Mapping[str, str]) -> None:
         """Shows an instant.
@@ -181,8 +192,8 @@ class _Shown:
         self.page.set_status(rows)
 
 
-def _add_sliders(
-    shown: _Shown, groups: Mapping[str, Sequence[JointRange]], nominal: Array
+def add_sliders(
+    shown: ShownRobot, groups: Mapping[str, Sequence[JointRange]], nominal: Array
 ) -> Callable[[float], None]:
     """Adds sliders of the joints; returns a function of the passed time that does nothing."""
     model, page = shown.scene.model, shown.page
@@ -207,7 +218,7 @@ def _add_sliders(
     return lambda _: None
 
 
-def _play(shown: _Shown, run: BagRun, record: bool) -> Callable[[float], None]:
+def _play(shown: ShownRobot, run: BagRun, record: bool) -> Callable[[float], None]:
     """Adds a player; returns a function that lets time (s) pass, or records all of it."""
     for note in run.notes:
         print(f"warning: {note}", file=sys.stderr)
