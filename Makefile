@@ -14,6 +14,7 @@
 #   make test                 the tests, in 8 minutes on two cores, 16 on slow ones; make test-fast: quick unit tests,
 #                             make test-all: also those marked exhaustive (variants, more robots, long runs)
 #   make test-commands        every shell line of README and the tutorials, in a fresh clone, as printed
+#   make docs                 the site of the documentation, in out/site: guides, reference, evidence
 #   make bench                all figures, stored in benchmarks/results/; BENCH="sesc_speed -- --full" for one
 #   make evidence             docs/evidence.md and reliability.md from benchmarks/results/
 # Each does all the set-up that it needs.
@@ -30,7 +31,7 @@ CHOSEN = $(or $(ROBOT),$(DEFAULT))
 JOBS ?= 4
 PYTEST = python -m pytest -n $(JOBS) --dist loadfile
 
-.PHONY: help setup setup-dev setup-robot demo demo-trot demo-identify demo-identify-walk demo-loop demo-diagnose demo-walk view test test-all test-exhaustive test-fast test-commands lint bench evidence clean
+.PHONY: help setup setup-dev setup-robot demo demo-trot demo-identify demo-identify-walk demo-loop demo-diagnose demo-walk view test test-all test-exhaustive test-fast test-commands lint docs bench evidence clean
 .DEFAULT_GOAL := help
 
 help:
@@ -112,6 +113,10 @@ lint: setup-dev
 	@tools/in_env ruff check .
 	@tools/in_env ruff format --check .
 	@tools/in_env mypy
+
+docs: setup-dev
+	@tools/in_env uv pip install --quiet -r tools/requirements/docs.txt
+	@NO_MKDOCS_2_WARNING=1 tools/in_env python tools/site_pages.py --output "$(OUT)/site"
 
 bench: setup-dev
 	@tools/in_env python benchmarks/run_all.py $(BENCH); failed=$$?; tools/in_env python tools/evidence_page.py; exit $$failed

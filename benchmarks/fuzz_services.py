@@ -121,6 +121,8 @@ def fuzz_node(work: tuple[str, int]) -> dict[str, int]:
 
 
 def _fuzz(lab: Lab, name: str, count: int, rng: random.Random) -> dict[str, int]:
+    name = name.removesuffix("_server")  # of the program
+    lab.run(PATIENCE_S, lambda: name in lab.node.get_node_names())
     offered = lab.node.get_service_names_and_types_by_node(name, "/")
     kinds = {
         topic: _interface(kind)
