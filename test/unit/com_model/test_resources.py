@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from com_model.shapes.resources import package_root, resolve_uri
+from com_model.shapes.resources import package_root, resolve_uri, where_searched
 
 
 @pytest.fixture
@@ -114,3 +114,54 @@ def test_package_root_without_package_xml(tmp_path: Path) -> None:
     assert package_root(tmp_path / "robot" / "urdf" / "a.urdf") == tmp_path / "robot"
     assert package_root("/urdf/a.urdf") == Path("/urdf")
     assert package_root("/a.urdf") == Path("/")
+
+
+@pytest.fixture
+def download(tmp_path: Path) -> Path:
+    """A URDF in a package whose folder has another name, with a second package beside it."""
+    for folder, name in (("robot-main", "my_robot"), ("meshes-2.0", "my_meshes")):
+        (tmp_path / folder / "meshes").mkdir(parents=True)
+        (tmp_path / folder / "package.xml").write_text(
+            f"<package><name>{name}</name></package>"
+        )
+        (tmp_path / folder / "meshes" / "leg.stl").write_text("solid")
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "leg.stl").write_text("solid")
+    return tmp_path / "robot-main" / "urdf" / "my.urdf"
+
+
+@pytest.mark.parametrize(
+    ("name", "folder"), [("my_robot", "robot-main"), ("my_meshes", "meshes-2.0")]
+)
+def test_a_package_is_known_by_its_package_xml(
+    download: Path, tmp_path: Path, name: str, folder: str
+) -> None:
+    mesh = tmp_path / folder / "meshes" / "leg.stl"
+    assert resolve_uri(f"package://{name}/meshes/leg.stl", download) == mesh
+    assert resolve_uri(f"file://{mesh}", download) == mesh
+    assert resolve_uri(str(mesh), download) == mesh
+
+
+def test_file_names_lead_into_packages_only(
+    download: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    share = tmp_path / "prefix" / "share" / "installed_robot"
+    share.mkdir(parents=True)
+    mesh = share / "leg.stl"
+    mesh.write_text("solid")
+    (share / "package.xml").write_text("<name>installed_robot</name>")
+    assert resolve_uri(f"file://{mesh}", download) is None
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "prefix"))
+    assert resolve_uri(f"file://{mesh}", download) == mesh
+    assert resolve_uri(f"file://{tmp_path}/notes/leg.stl", download) is None
+    assert resolve_uri("../../meshes-2.0/meshes/leg.stl", download) is None
+
+
+def test_what_is_not_found_names_where_it_was_searched(
+    download: Path, tmp_path: Path
+) -> None:
+    text = where_searched("package://my_meshes/arm.stl", download)
+    assert text == f"file not found in {tmp_path / 'meshes-2.0'}"
+    text = where_searched("package://gone/arm.stl", download)
+    for words in ("no package gone", "AMENT_PREFIX_PATH", "package.xml"):
+        assert words in text

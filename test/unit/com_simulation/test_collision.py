@@ -125,9 +125,9 @@ def test_what_is_left_out(tmp_path, geometry, name, reason):
 def test_one_line_for_many():
     meshes = [f'<mesh filename="package://x/m{i}.dae"/>' for i in range(20)]
     _, note = read_collision(robot(*meshes, "<box size='1 1 1'/>"))
-    assert note == (
-        "20 collision shapes left out: m0.dae, m1.dae, m2.dae, m3.dae, m4.dae, m5.dae, m6.dae, "
-        "m7.dae and 12 more (file not found in the robot's package)"
+    names = "m0.dae, m1.dae, m2.dae, m3.dae, m4.dae, m5.dae, m6.dae, m7.dae and 12 more"
+    assert note.startswith(
+        f"20 collision shapes left out: {names} (file not found: no package x"
     )
 
 

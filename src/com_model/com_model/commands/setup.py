@@ -1,6 +1,7 @@
 """Command line: write the configuration of a robot from its URDF."""
 
 import argparse
+import re
 import shlex
 import sys
 from collections.abc import Sequence
@@ -16,11 +17,12 @@ from com_model.robots import load_robot
 from com_model.setup import RobotSetup, describe, to_yaml
 from com_model.setup.gains import overloaded_joints, with_drives
 from com_model.setup.writing import lines_to_check, summary
-from com_model.shapes.resources import package_folders
+from com_model.shapes.resources import no_package, package_folders
 from com_model.strict_yaml import read_yaml
 from com_model.urdf.mjcf import drives_of_mjcf, is_mjcf, urdf_of_mjcf
 
 _LEAST_BEND = 0.1  # rad, of the knees of a robot that leans or walks
+_UNDEFINED = re.compile(r"Undefined substitution argument (\S+)")  # of xacro
 _VIEWER = "bags estimation model simulation viewer"  # and the packages that it needs
 
 
@@ -38,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             _write_urdf(
                 arguments.robot, _live().read_description(), "the running robot sends"
             )
-        urdf = _expanded(arguments.robot)
+        urdf = _expanded(arguments.robot, arguments.xacro_arg)
         if arguments.check:
             return _check(urdf, arguments.output)
         output = arguments.output or urdf.with_suffix(".yaml")
@@ -84,6 +86,13 @@ def _parser() -> argparse.ArgumentParser:
         help="configuration to write; default: robot.yaml beside robot.urdf",
     )
     add(
+        "--xacro-arg",
+        action="append",
+        default=[],
+        metavar="NAME:=VALUE",
+        help="argument of a .xacro file; may be repeated",
+    )
+    add(
         "--picture", type=Path, help="PNG or HTML to write; overwrites no configuration"
     )
     write = parser.add_mutually_exclusive_group()
@@ -110,8 +119,16 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _expanded(robot: Path) -> Path:
-    """The URDF itself; of a xacro file or a model of MuJoCo one is written beside it."""
+def _expanded(robot: Path, xacro_args: Sequence[str] = ()) -> Path:
+    """Finds the URDF of a robot; of a xacro file or a model of MuJoCo one is written beside it.
+
+    Args:
+        robot: URDF, .xacro or MJCF.
+        xacro_args: Values of a xacro file's arguments, each "NAME:=VALUE".
+
+    Raises:
+        ComModelError: It cannot be expanded; an argument has another form.
+    """
     if robot.suffix != ".xacro":
         if is_mjcf(robot):
             urdf, text = robot.with_suffix(".urdf"), urdf_of_mjcf(robot)
@@ -119,25 +136,34 @@ def _expanded(robot: Path) -> Path:
         return robot
     urdf = robot.with_suffix("")
     urdf = urdf if urdf.suffix == ".urdf" else urdf.with_suffix(".urdf")
+    pairs = [word.partition(":=") for word in xacro_args]
+    wrong = [word for word, sign, _ in pairs if not (word and sign)]
+    if wrong:
+        raise ComModelError(f"--xacro-arg {wrong[0]!r}: give it as NAME:=VALUE")
 
     def share(package: str) -> str:
-        """The folder of a package: beside the file, as of meshes, or installed."""
+        """The folder of a package: the robot's own, one beside it, or an installed one."""
         folders = package_folders(package, robot.resolve())
         if not folders:
-            raise ComModelError(
-                f"no package {package}: put its folder, with package.xml, beside"
-            )
+            raise ComModelError(no_package(package))
         return str(folders[0])
 
     try:
         import xacro.substitution_args
 
         xacro.substitution_args._eval_find = share  # it knows installed packages only
-        text = xacro.process_file(str(robot)).toprettyxml(indent="  ")
+        values = {name: value for name, _, value in pairs}
+        text = xacro.process_file(str(robot), mappings=values).toprettyxml(indent="  ")
     except ModuleNotFoundError as error:
         raise ComModelError(f"{robot.name}: {error}: {pip_install('xacro')}") from error
     except Exception as error:  # whatever its expressions raise
-        raise ComModelError(f"xacro cannot expand {robot.name}: {error}") from error
+        inner = getattr(error, "exc", None)
+        cause = inner if isinstance(inner, ComModelError) else error
+        undefined = _UNDEFINED.search(str(cause))
+        fix = f": give --xacro-arg {undefined[1]}:=VALUE" if undefined else ""
+        raise ComModelError(
+            f"xacro cannot expand {robot.name}: {cause}{fix}"
+        ) from error
     return _write_urdf(urdf, text, f"{robot.name} gives")
 
 

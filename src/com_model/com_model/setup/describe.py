@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from com_model.dynamics.kinematics import TURNS, body_poses, free_axis
+from com_model.exceptions import listing
 from com_model.geometry.support import SupportPolygon
 from com_model.model import RobotModel
 from com_model.setup.gains import find_gains, gait_parameters
@@ -17,6 +18,7 @@ from com_model.setup.soles import find_sole
 from com_model.shapes.hulls import read_outside
 
 _LOWEST = 0.05  # of the robot's height, of the CoM over the feet
+MOST_SHAPES = 200  # that are named where they cannot be read
 _MARGIN = 0.01  # m, of the CoM inside the support
 _NO_SUPPORT = (
     "two point feet are no support: the robot cannot stand without feedback. If it has soles, give "
@@ -75,9 +77,9 @@ def describe(
         )
     if imu.issue:
         issues.append(("imu", imu.issue))
-    if outside.problems:
-        more = f" and {len(outside.problems) - 1} more" * (len(outside.problems) > 1)
-        issues.append(("feet", f"shapes not read: {outside.problems[0]}{more}"))
+    for reason, shapes in outside.problems.items():
+        text = f"shapes not read ({reason}): {listing(shapes, MOST_SHAPES)}"
+        issues.append(("feet", text))
     name = model.name if urdf_path is None else Path(urdf_path).stem
     trunk = np.flatnonzero(model.bodies.body_of_link == limbs.trunk)
     return RobotSetup(

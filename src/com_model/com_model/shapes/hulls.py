@@ -246,13 +246,13 @@ class Outside:
         points: Per body (k, 3) m, corners of the convex hulls of its shapes, in the body's frame.
         links: Per body (k,) index of the link that each point belongs to.
         balls: Per body its spheres.
-        problems: Shapes that could not be read, with the reason.
+        problems: Names of the shapes that could not be read, by the reason.
     """
 
     points: tuple[Array, ...]
     links: tuple[Indices, ...]
     balls: tuple[tuple[Ball, ...], ...]
-    problems: tuple[str, ...]
+    problems: dict[str, list[str]]
 
 
 def read_outside(
@@ -265,9 +265,9 @@ def read_outside(
         urdf_path: Path of its URDF, from which relative names of meshes count; None: unknown.
     """
     read, failed = read_shapes(model, urdf_path, ("collision", "visual"))
-    problems = dict.fromkeys(
-        f"{shape}: {reason}" for shape, reason in failed
-    )  # in order
+    problems: dict[str, list[str]] = {}
+    for name, reason in dict.fromkeys(failed):
+        problems.setdefault(reason, []).append(name)
     bodies, count = model.bodies, model.bodies.count
     points: list[list[Array]] = [[np.empty((0, 3))] for _ in range(count)]
     owners: list[list[int]] = [[] for _ in range(count)]
@@ -288,5 +288,5 @@ def read_outside(
         tuple(np.concatenate(parts) for parts in points),
         tuple(np.array(indices, dtype=np.int64) for indices in owners),
         tuple(tuple(found) for found in balls),
-        tuple(problems),
+        problems,
     )

@@ -16,7 +16,7 @@ import numpy as np
 from com_model.arrays import Array
 from com_model.exceptions import MeshError, UrdfError
 from com_model.shapes.meshes import Mesh, load_mesh
-from com_model.shapes.resources import resolve_uri
+from com_model.shapes.resources import resolve_uri, where_searched
 from com_model.urdf.parsing import read_pose, read_vector
 from com_model.urdf.xml_reader import Node, Schema, read_xml
 
@@ -197,7 +197,7 @@ class ShapeReader:
     def _mesh(self, uri: str) -> Mesh:
         path = resolve_uri(uri, self._urdf_path)
         if path is None:
-            raise MeshError(uri, "file not found in the robot's package")
+            raise MeshError(uri, where_searched(uri, self._urdf_path))
         if path not in self._meshes:
             try:
                 self._meshes[path] = load_mesh(path)

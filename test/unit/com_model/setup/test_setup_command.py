@@ -209,7 +209,55 @@ def test_xacro_finds_packages_beside_it(tmp_path, biped, capsys):
     assert main([str(path), "--quiet"]) == 0
     path.write_text(text.format("parts_c"))
     assert main([str(path), "--force"]) == 2
-    assert "no package parts_c: put its folder" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert error.count("no package parts_c") == 1
+    assert "put its folder" in error
+
+
+def test_xacro_arguments(tmp_path, biped, capsys):
+    path = tmp_path / "robot.urdf.xacro"
+    head = '<robot xmlns:xacro="http://www.ros.org/wiki/xacro" '
+    if_debug = '<xacro:if value="$(arg DEBUG)"><link name="spare"/></xacro:if></robot>'
+    text = biped().replace("<robot ", head, 1).replace("</robot>", if_debug)
+    path.write_text(text)
+    assert main([str(path)]) == 2
+    assert "--xacro-arg DEBUG:=VALUE" in capsys.readouterr().err
+    assert main([str(path), "--xacro-arg", "DEBUG=false"]) == 2
+    assert "NAME:=VALUE" in capsys.readouterr().err
+    assert main([str(path), "--xacro-arg", "DEBUG:=false", "--quiet"]) == 0
+    assert "spare" not in RobotModel.from_file(tmp_path / "robot.urdf").link_names
+
+
+def test_xacro_finds_its_own_package_by_package_xml(tmp_path, biped):
+    """In a folder of another name, as a download has."""
+    (tmp_path / "robot-main" / "urdf").mkdir(parents=True)
+    (tmp_path / "robot-main" / "package.xml").write_text("<name>my_robot</name>")
+    path = tmp_path / "robot-main" / "urdf" / "robot.urdf.xacro"
+    path.with_name("all.xacro").write_text(biped())
+    path.write_text(
+        '<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">'
+        '<xacro:include filename="$(find my_robot)/urdf/all.xacro"/></robot>'
+    )
+    assert main([str(path), "--quiet"]) == 0
+
+
+def test_every_mesh_that_is_missing_is_named(tmp_path, biped, capsys):
+    boxes = iter(["left.stl", "right.stl", "trunk.stl"])
+    path = tmp_path / "robot.urdf"
+    path.write_text(
+        re.sub(r"<box [^>]*>", lambda m: mesh_or(next(boxes, ""), m[0]), biped())
+    )
+    (tmp_path / "trunk.stl").write_bytes(b"version https://git-lfs.github.com/spec/v1")
+    main([str(path)])
+    out = capsys.readouterr().out
+    assert re.search(
+        r"shapes not read \(file not found in .*\): left.stl, right.stl", out
+    )
+    assert re.search(r"shapes not read \(.*git lfs pull\): trunk.stl", out)
+
+
+def mesh_or(mesh, box):
+    return f'<mesh filename="{mesh}"/>' if mesh else box
 
 
 def test_xacro_is_expanded_into_a_urdf_beside_it(tmp_path, biped):
