@@ -8,6 +8,7 @@ contradict sides and ends so that a turn about the vertical explains it.
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import reduce
 
 import numpy as np
 
@@ -40,9 +41,11 @@ _PLACES: dict[str, tuple[str, ...]] = {
     },
     **dict.fromkeys(("front", "fore"), ("front",)),
     **dict.fromkeys(("hind", "rear", "back"), ("hind",)),
-    **{s + e: (_SIDES[s], _ENDS[e]) for s in "lr" for e in "fhb"},
+    **{s + e: (_SIDES[s], _ENDS[e]) for s in "lr" for e in "fhbr"},
     **{e + s: (_SIDES[s], _ENDS[e]) for s in "lr" for e in "fhbr"},
 }
+_LEG_LEFT_RIGHT = {"ll": ("left",), "lr": ("right",)}
+_MANY_LEGS = {6: "hexapod", 8: "octopod"}
 _X, _Y, _Z = np.eye(3)
 _UPRIGHT = [
     np.column_stack([np.cross(y, z), y, z]) for y, z in ((_Y, _Z), (-_Z, _Y), (_Y, _X))
@@ -75,10 +78,13 @@ class BodyTree:
         self.outside = outside
         self.R, self.p = body_poses(model.bodies, model.neutral, R_root_robot.T)
         coms = self.bodies.first_moment / np.maximum(self.bodies.mass, 1e-9)[:, None]
+        # the root link's frame may be far from the robot, as that of a massless "world" is
+        joint = np.ones(self.bodies.count, dtype=bool)
+        joint[0] = not len(outside.points[0]) and self.bodies.mass[0] == 0.0
         clouds = [
-            np.concatenate([[[0.0, 0.0, 0.0]], [com], points]) @ R.T + p
-            for com, points, R, p in zip(
-                coms, outside.points, self.R, self.p, strict=True
+            np.concatenate([np.zeros((int(own), 3)), [com], points]) @ R.T + p
+            for own, com, points, R, p in zip(
+                joint, coms, outside.points, self.R, self.p, strict=True
             )
         ]
         self.coms = np.einsum("bij,bj->bi", self.R, coms) + self.p
@@ -124,6 +130,39 @@ class BodyTree:
             self.common([leaf for leaves in chains for leaf in leaves]) if chains else 0
         )
         return chains, hips
+
+    def repeated_limbs(self) -> list[list[int]]:
+        """Leaves of the limbs that one body carries in mirrored pairs, all with equal bones.
+
+        Legs are built alike, whatever the joints' angles at q = 0: four or more such limbs are
+        legs even where they are stretched out. Bones may differ by ASYMMETRY of a limb's length.
+
+        Returns:
+            The largest such group, each limb as [leaf], or nothing.
+        """
+        groups: list[list[int]] = []
+        for leaf in self.leaves:
+            for group in groups:
+                if self._same_bones(leaf, group[0]):
+                    group.append(leaf)
+                    break
+            else:
+                groups.append([leaf])
+        best = max(groups, key=len, default=[])
+        firsts = [self.bodies.path_to(leaf)[0] for leaf in best]
+        paired = all(any(self.mirrored(a, b) for b in firsts if b != a) for a in firsts)
+        return [[leaf] for leaf in best] if len(best) > 3 and paired else []
+
+    def _same_bones(self, first: int, second: int) -> bool:
+        """Whether the chains from the root to two bodies have joints at equal distances."""
+        paths = [self.bodies.path_to(leaf) for leaf in (first, second)]
+        if len(paths[0]) != len(paths[1]) or len(paths[0]) < 2:
+            return False
+        bones = [np.linalg.norm(self.bodies.d[path[1:]], axis=1) for path in paths]
+        length = bones[1].sum()
+        alike = np.abs(bones[0] - bones[1]).max() < ASYMMETRY * length
+        apart = paths[0][0] != paths[1][0]
+        return bool(apart and alike and length > SHORTEST_LEG * self.height)
 
     def _rest_height(self, limbs: list[list[int]]) -> float:
         """Height of the centre of mass of all bodies that are in none of the limbs."""
@@ -189,11 +228,6 @@ class BodyTree:
         """Joints of the longest chain that begins with a body's."""
         return 1 + max((self.depth(child) for child in self.children(body)), default=0)
 
-    def reach(self, body: int) -> tuple[float, int]:
-        """Length (m) of the way from joint to joint between the root and a body, and the joints."""
-        path = self.bodies.path_to(body)
-        return float(np.linalg.norm(self.bodies.d[path], axis=1).sum()), len(path)
-
     def is_wheel(self, body: int) -> bool:
         """Whether a body is round about the axis of its joint, which is not vertical."""
         points, axis = self.outside.points[body], self.bodies.axis[body]
@@ -223,9 +257,13 @@ def find_limbs(model: RobotModel, outside: Outside) -> Limbs:
     """
     trees = [BodyTree(model, outside, R) for R in _UPRIGHT]
     found = [(tree, *tree.legs()) for tree in trees]
-    tree, chains, hips = max(
-        found, key=lambda f: len(f[1]) if len(f[1]) in (2, 4) else 1
-    )
+    # z is up (REP 103) unless only another axis gives legs: with a mesh missing, or all joints at 0
+    # stretched out, a robot may look as if it stood on hands and feet
+    alike = trees[0].repeated_limbs()
+    if len(alike) > max(3, len(found[0][1])):
+        hips = trees[0].common([leaf for leaves in alike for leaf in leaves])
+        found[0] = (trees[0], alike, hips)
+    tree, chains, hips = next((f for f in found if len(f[1]) > 1), found[0])
     if len(chains) < 2:
         ends = listing(model.bodies.names[b] for b in tree.standing) or "none"
         raise NoLegsError(
@@ -257,18 +295,10 @@ def find_limbs(model: RobotModel, outside: Outside) -> Limbs:
             f"forwards is {x} and up is {z} of {model.root_link}, as its legs show"
         )
     own = {b for leg in legs for b in (*leg.bodies, *leg.others)}
-    length, joints = tree.reach(legs[0].foot)
-    like = [
-        b
-        for b in tree.leaves
-        if b not in own and tree.reach(b)[1] == joints
-        if abs(tree.reach(b)[0] - length) < ASYMMETRY * length
-    ]
-    if kind == HUMANOID and len(like) > 1:
-        names = listing([model.bodies.names[b] for b in like])
+    if kind == OTHER:
         issues.append(
-            f"limbs that end in {names} are like its legs: where these stand as well, it is no "
-            "humanoid; write its feet, kind and posture by hand"
+            f"{_MANY_LEGS.get(len(legs), f'a robot with {len(legs)} legs')}: publishing and audit "
+            "work, gaits do not (walks are for two legs, trots for four)"
         )
     groups = {leg.name: tree.joints((*leg.bodies, *leg.others)) for leg in legs}
     trunk, upper = find_upper_body(tree, hips, own, kind == HUMANOID)
@@ -320,7 +350,8 @@ def _foot_of(tree: BodyTree, path: list[int]) -> int:
 def _asymmetries(tree: BodyTree, legs: tuple[Leg, ...]) -> list[str]:
     """Sentences on legs that have no mirror image; also on names that contradict the side."""
     issues = []
-    for leg in legs:
+    places = _named_places(tree, legs)
+    for leg, (side, end) in zip(legs, places, strict=True):
         others = [
             o for o in legs if o.side != leg.side and len(o.bodies) == len(leg.bodies)
         ]
@@ -328,7 +359,6 @@ def _asymmetries(tree: BodyTree, legs: tuple[Leg, ...]) -> list[str]:
             issues.append(
                 f"{leg.name} has no mirror image on the other side of the root's y = 0"
             )
-        side, end = _named_place(tree, leg)
         if (side and side != leg.side) or (end and leg.end and end != leg.end):
             issues.append(
                 f"{leg.name} is called {side} {end} in the URDF".replace("  ", " ")
@@ -339,8 +369,7 @@ def _asymmetries(tree: BodyTree, legs: tuple[Leg, ...]) -> list[str]:
 def _agreement(tree: BodyTree, legs: tuple[Leg, ...]) -> float:
     """How well sides and ends of legs agree with their names and with the robot's shape."""
     score = 0.0
-    for leg in legs:
-        side, end = _named_place(tree, leg)
+    for leg, (side, end) in zip(legs, _named_places(tree, legs), strict=True):
         score += (side == leg.side) - bool(side and side != leg.side)
         score += bool(leg.end) * ((end == leg.end) - bool(end and end != leg.end))
     hips = np.ptp([tree.p[leg.bodies[0]] for leg in legs], axis=0)
@@ -348,20 +377,39 @@ def _agreement(tree: BodyTree, legs: tuple[Leg, ...]) -> float:
     return score + 0.5 * bool(wide)
 
 
-def _named_place(tree: BodyTree, leg: Leg) -> tuple[str, str]:
-    """Side and end of which most names of a leg's links and joints speak; "" where none does."""
-    votes: Counter[str] = Counter()
-    for b in leg.bodies:
-        for name in (tree.bodies.names[b], tree.bodies.joint_names[b]):
-            for word in _WORD.findall(name):
-                votes.update(_PLACES.get(word.lower(), ()))
-    side, end = (
-        max(pair, key=lambda word: votes[word])
-        if votes[pair[0]] != votes[pair[1]]
-        else ""
-        for pair in (("left", "right"), ("front", "hind"))
-    )
-    return side, end
+def _named_places(tree: BodyTree, legs: tuple[Leg, ...]) -> list[tuple[str, str]]:
+    """Side and end of which most names of each leg's links and joints speak; "" where none does.
+
+    What all legs have in their names shows no place: HR in LL_HR and LR_HR is the rotation of the
+    hip. LL and LR are the left and the right leg where both occur, else LR is left and rear.
+    """
+    bodies = tree.bodies
+    words = [
+        Counter(
+            word.lower()
+            for b in leg.bodies
+            for name in (bodies.names[b], bodies.joint_names[b])
+            for word in _WORD.findall(name)
+        )
+        for leg in legs
+    ]
+    common = reduce(Counter.__and__, words)
+    words = [own - common for own in words]
+    both = {"ll", "lr"} <= {word for own in words for word in own}
+    places = {**_PLACES, **(_LEG_LEFT_RIGHT if both else {})}
+    found = []
+    for own in words:
+        votes: Counter[str] = Counter()
+        for word, count in own.items():
+            votes.update(dict.fromkeys(places.get(word, ()), count))
+        side, end = (
+            max(pair, key=lambda word: votes[word])
+            if votes[pair[0]] != votes[pair[1]]
+            else ""
+            for pair in (("left", "right"), ("front", "hind"))
+        )
+        found.append((side, end))
+    return found
 
 
 def _axis_name(axis: Array) -> str:

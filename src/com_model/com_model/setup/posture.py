@@ -7,6 +7,7 @@ residuals are
   z_i - mean z                              at one height
   x_i - x_hip_i - mean(x - x_hip), mean x - x_com, mean y - y_com
   (y_i - y_hip_i') weakly                   as wide as the legs hang, or as the soles need
+  z_hip_i - z_i - DROP length_i, if < 0     below the hips, of legs that are stretched out at q = 0
   knee_i - bend, others weakly              the stated bend, the rest as little as possible
 """
 
@@ -29,6 +30,7 @@ MOST_MARGIN = 0.1  # rad or m
 EASED = 0.1  # of margins, knees' bend and the CoM's weight, where limits let soles be level only so
 RAISED = (0.1, 0.2, 0.35, 0.5)  # rad, of the arms, where they touch the body
 GAP = 0.02  # of the leg's length, between the soles' inner edges at least
+DROP = 0.3  # of the leg's length, from the hip down to the sole at least
 LATERAL = 0.7  # cosine between a pitch joint's axis and the lateral direction
 WEAK, WEAKEST = 3e-2, 1e-3
 LEVEL, TILTED = 1e-3, 2e-2  # m; rad: what counts as solved
@@ -118,6 +120,7 @@ class _Stance:
         self.bends = eased * np.array([bend for _, bend in knees])
         self.start = self._start(knees)
         self.widths = self._lateral_places()
+        self.drops = DROP * np.array([self._length(leg) for leg in limbs.legs])
 
     def solve(self) -> Standing:
         lower, upper = self.lower[self.joints], self.upper[self.joints]
@@ -180,6 +183,7 @@ class _Stance:
             10.0 * (ahead - ahead.mean()),
             10.0 * self.eased * (middles[:, :2].mean(axis=0) - com[:2]),
             (1.0 if len(legs[0].bodies) != 5 else 0.1) * (middles[:, 1] - self.widths),
+            10.0 * np.minimum(hips[:, 2] - middles[:, 2] - self.drops, 0.0),
             WEAK * 10.0 * (q[self.knees] - self.bends),
             WEAKEST * (x - self.start[self.joints]),
         ]
@@ -200,6 +204,11 @@ class _Stance:
         )
         wide = np.abs(hips) if self.limbs.kind == QUADRUPED else np.zeros(len(hips))
         return np.asarray(signs * np.maximum(np.maximum(np.abs(y), wide), least))
+
+    def _length(self, leg: Leg) -> float:
+        """Length of a leg from joint to joint, m."""
+        bones = np.diff(self.p0[list(leg.bodies)], axis=0)
+        return float(np.linalg.norm(bones, axis=1).sum())
 
     def pitch_joints(self, leg: Leg) -> list[int]:
         """Bodies of a leg whose joints turn about the lateral axis."""

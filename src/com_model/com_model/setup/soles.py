@@ -98,13 +98,29 @@ def _flat_sole(
 
 
 def _guessed_sole(model: RobotModel, leg: Leg, R: Array, length: float) -> Sole:
-    """A rectangle of usual size and place below an ankle of which nothing is known."""
+    """A rectangle of usual size in the URDF's sole frame, else at the usual place below an ankle.
+
+    Args:
+        model: The robot.
+        leg: The leg, whose foot has no shape that can be read.
+        R: (3, 3) orientation of the foot's body in the neutral posture, robot's axes.
+        length: m, of the leg.
+
+    Returns:
+        The sole, with what is guessed of it among its issues.
+    """
     x, y = np.array(GUESSED_X) * length, np.array(GUESSED_Y) * length
     corners = np.array([[x[1], y[1]], [x[0], y[1]], [x[0], y[0]], [x[1], y[0]]])
-    R_sole = _sole_axes(R.T @ [0.0, 0.0, 1.0], R)
-    link = model.bodies.names[leg.foot]
-    issue = f"{link} has no shape: height and outline of its sole are guessed from the leg's length"
-    p = -GUESSED_HEIGHT * length * R_sole[:, 2]
+    bodies, link = model.bodies, model.bodies.names[leg.foot]
+    up, p = R.T @ [0.0, 0.0, 1.0], None
+    for i in np.flatnonzero(bodies.body_of_link == leg.foot):
+        z = bodies.R_body_link[i][:, 2]
+        if "sole" in model.link_names[i].lower() and z @ up > STEEPEST:
+            up, p, link = z, bodies.p_body_link[i], model.link_names[i]
+    R_sole = _sole_axes(up, R)
+    guessed = "outline of its sole is" if p is not None else "height and outline are"
+    issue = f"{link} has no shape: {guessed} guessed from the leg's length"
+    p = -GUESSED_HEIGHT * length * R_sole[:, 2] if p is None else p
     return _in_link(model, leg, R_sole, p, corners, 0.0, link, (issue,))
 
 

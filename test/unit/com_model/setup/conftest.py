@@ -103,3 +103,17 @@ def biped():
 def quadruped():
     """quadruped(...): see write_quadruped."""
     return write_quadruped
+
+
+@pytest.fixture
+def stretched_arms():
+    """Links and joints of two arms that a biped's pelvis stretches out to its sides."""
+    parts = []
+    for side, y in (("l", 0.3), ("r", -0.3)):
+        parent = "pelvis"
+        chain = (("shoulder", f"0 {y} 0.4", "0 1 0"), ("elbow", f"0 {y} 0", "1 0 0"))
+        for part, xyz, axis in (*chain, ("wrist", f"0 {y} 0", "0 0 1")):
+            child = f"{side}_{part}"
+            parts += [link(child, 0.5), joint(f"{child}_j", parent, child, xyz, axis)]
+            parent = child
+    return "".join(parts)

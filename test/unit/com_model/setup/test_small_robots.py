@@ -231,14 +231,81 @@ def test_gains_give_the_stated_bandwidth_on_what_a_joint_carries(biped):
     assert (setup.gains.stiffness[ankles] > 15.0 * 9.81 * setup.model.mass * 0.4).all()
 
 
-def test_a_quadruped_that_lies_is_a_humanoid_only_with_a_doubt(quadruped):
+def test_a_quadruped_with_its_legs_stretched_out_at_zero(quadruped):
     setup = described(quadruped(lies=True))
+    assert setup.limbs.kind == "quadruped"
+    for foot, prefix in zip(setup.feet, ("fl", "fr", "rl", "rr"), strict=True):
+        assert foot.sole.link == f"{prefix}_shank"
+        hip = setup.standing.p[foot.leg.bodies[0]][2]
+        assert hip - foot.points[:, 2].min() > 0.3 * 0.4
+    assert setup.margin > 0.08
+
+
+@pytest.mark.parametrize(
+    ("names", "front"),
+    [
+        (("FL_HR", "FR_HR", "HL_HR", "HR_HR"), "FL_HR"),  # HR: the hip's rotation, too
+        (("LF", "RF", "LR", "RR"), "LF"),
+        (("HR", "HL", "FR", "FL"), "FL"),  # its root looks backwards
+    ],
+)
+def test_names_of_a_quadrupeds_legs(quadruped, names, front):
+    setup = described(quadruped(names=names))
+    assert setup.limbs.groups["left_front_leg"][0] == f"{front}_haa"
+    assert not [text for key, text in setup.issues if "is called" in text]
+
+
+def test_names_of_a_bipeds_legs(biped):
+    """Of LL_HR and LR_HR (leg left, hip rotation) and of R_knee_l, whose l is on both sides."""
+    for names in (("LL_HR", "LR_HR"), ("l_R", "r_R")):
+        setup = described(biped(names=names))
+        assert setup.limbs.groups["left_leg"][0].startswith(names[0])
+        assert setup.limbs.groups["right_leg"][0].startswith(names[1])
+        np.testing.assert_allclose(setup.limbs.R_root_robot, np.eye(3), atol=1e-12)
+
+
+def test_a_hexapod_is_named(quadruped):
+    """Legs of a second trunk of no length, beside the first one."""
+    second = quadruped(names=("lm", "rm", "a", "b")).partition("</link>")[2]
+    middle = "".join(f"{part}</joint>" for part in second.split("</joint>")[:6])
+    for y in ("0.1", "-0.1"):
+        middle = middle.replace(f'xyz="0.2 {y} 0"', f'xyz="0 {y} 0"')
+    setup = described(quadruped().replace("</robot>", f"{middle}</robot>"))
+    assert (setup.limbs.kind, len(setup.feet)) == ("other", 6)
+    assert not setup.gait
+    text = "hexapod: publishing and audit work, gaits do not"
+    assert any(text in issue for _, issue in setup.issues)
+
+
+def test_z_is_up_though_meshes_are_missing(biped, stretched_arms):
+    """Along x it seems to stand on hands and feet, of which nothing is known."""
+    setup = described(biped(foot="", extra=stretched_arms))
     assert setup.limbs.kind == "humanoid"
-    issues = [issue for key, issue in setup.issues if key == "kind"]
-    assert any(
-        "are like its legs: where these stand as well, it is no humanoid" in d
-        for d in issues
+    np.testing.assert_allclose(setup.limbs.R_root_robot, np.eye(3), atol=1e-12)
+
+
+@pytest.mark.parametrize("height", [-3.0, 3.0])
+def test_a_massless_root_far_away(biped, height):
+    world = (
+        '<link name="world"/><joint name="base" type="fixed"><parent link="world"/>'
+        f'<child link="pelvis"/><origin xyz="0 0 {height}"/></joint>'
     )
-    assert not any(
-        "like its legs" in issue for _, issue in described(quadruped()).issues
+    setup, near = described(biped(extra=world)), described(biped())
+    assert setup.limbs.kind == "humanoid"
+    assert setup.limbs.height == pytest.approx(near.limbs.height)
+    np.testing.assert_allclose(setup.standing.q, near.standing.q, atol=1e-3)
+
+
+def test_a_sole_link_of_the_urdf_beats_a_guess(biped):
+    frame = (
+        '<link name="l_sole"/><joint name="l_sole_joint" type="fixed"><parent link="l_foot"/>'
+        '<child link="l_sole"/><origin xyz="0.01 0 -0.08"/></joint>'
+    )
+    setup = described(biped(foot="", extra=frame))
+    foot = foot_named(setup, "left_leg")
+    assert foot.name == "l_sole"
+    np.testing.assert_allclose(foot.sole.p_body, [0.01, 0.0, -0.08], atol=1e-9)
+    assert any("outline of its sole is guessed" in issue for issue in foot.sole.issues)
+    assert (
+        foot_named(setup, "right_leg").sole.issues[0].startswith("r_foot has no shape")
     )
