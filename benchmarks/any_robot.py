@@ -13,7 +13,9 @@ one folder the first one is tried.
 
 The last line is one JSON object: robots (URDFs with two or more legs), configured, stood, moved
 (how many did), identified, through (all of stood, moved and identified) and of (how many there are)
-by kind, refused {name: message}, where a robot that has legs but failed has an entry as well, and
+by kind, wrong_exit_0 and wrong (number and names of robots that com_setup, with exit 0, takes for
+another kind than their path says, or that do not stand), refused {name: message}, where a robot
+that has legs but failed has an entry as well, and
 sole_mm and sole_deg, the largest errors of a found sole where the URDF has a sole link.
 """
 
@@ -21,6 +23,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import tempfile
 import time
 import warnings
@@ -44,12 +47,20 @@ from com_control.walking.walker import Walker
 from com_model import RobotConfig, RobotModel
 from com_model.exceptions import ComModelError
 from com_model.setup import RobotSetup, describe, to_yaml
-from com_model.setup.parts import HUMANOID
-from com_simulation.physics.simulation import Simulation
-from com_simulation.physics.world_builder import build_world
+from com_model.setup.check import check_written
+from com_model.setup.parts import HUMANOID, OTHER, QUADRUPED
+from com_simulation.physics.standing import try_standing
 
-STANDING, MOST_TILT = 10.0, 5.0  # s, degrees
-PERIOD = 0.01  # s, between readings
+STANDING = 10.0  # s
+# words in paths of robots whose kind is known; others are judged by whether they stand
+KINDS = {
+    HUMANOID: "alexander atlas bolt cassie digit g1 gr1 h1 h2 human humanoid icub jvrc nao op3 r1 "
+    "romeo talos thormang3 valkyrie walker",
+    QUADRUPED: "a1 a2 aliengo anymal as2 b1 b2 go1 go2 hyq laikago pupper quadruped scalf2 solo "
+    "solo12 spot",
+    OTHER: "hexapod phantomx",
+    "": "b2w centauro fetch go2w panda pepper tiago ur3 ur5 ur10 z1",
+}
 STEPS, TROTTING = 4, 5.0  # steps; s
 FALLEN = 0.6  # rad
 
@@ -67,6 +78,7 @@ class Result:
     stood: str | None = None
     moved: str | None = None
     identified: str | None = None
+    exit_2: str = ""  # what com_setup refuses it for
     soles: list[tuple[float, float]] = field(default_factory=list)
     issues: int = 0
     seconds: float = 0.0
@@ -74,7 +86,14 @@ class Result:
     @property
     def problem(self) -> str:
         """The first thing that went wrong; "": nothing."""
-        return self.refused or self.stood or self.moved or self.identified or ""
+        return (
+            self.refused
+            or self.exit_2
+            or self.stood
+            or self.moved
+            or self.identified
+            or ""
+        )
 
 
 def configure(path: Path) -> Result:
@@ -84,6 +103,11 @@ def configure(path: Path) -> Result:
         setup = describe(RobotModel.from_file(path), path)
         result.kind, result.issues = setup.limbs.kind, len(setup.issues)
         result.soles, result.text = sole_errors(setup), to_yaml(setup)
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / f"{path.stem}.yaml"
+            file.write_text(result.text)
+            up = setup.limbs.R_root_robot[:, 2]
+            result.exit_2 = check_written(path, file, up)[1]
     except Exception as error:  # whatever goes wrong is a result
         result.refused = message(error)
     result.seconds = time.monotonic() - begin
@@ -100,7 +124,7 @@ def try_robot(result: Result) -> Result:
             file.write_text(result.text)
             config = RobotConfig.from_file(file)
             model = config.attach(RobotModel.from_file(path))
-            result.tilt, result.stood = stand(model, config, path)
+            result.tilt, result.stood = try_standing(model, config, path, STANDING)
             if (
                 result.stood and "# CHECK feet: " in result.text
             ):  # what com_setup had said of it
@@ -115,6 +139,17 @@ def try_robot(result: Result) -> Result:
         result.refused = message(error)
     result.seconds += time.monotonic() - begin
     return result
+
+
+def is_wrong(result: Result) -> bool:
+    """Whether com_setup takes a robot for another animal, or for one that stands, with exit 0."""
+    if result.refused or result.exit_2:
+        return False
+    words = re.split(r"[\W_]+|(?<=[a-z])(?=[A-Z])", "/".join(result.path.parts[-4:]))
+    known = {
+        kind for word in words for kind in KINDS if word.lower() in KINDS[kind].split()
+    }
+    return bool((known and result.kind not in known) or result.stood)
 
 
 def attempt(
@@ -149,20 +184,6 @@ def sole_errors(setup: RobotSetup) -> list[tuple[float, float]]:
                 cosine = np.clip(up @ bodies.R_body_link[i][:, 2], -1.0, 1.0)
                 errors.append((height, float(np.arccos(cosine))))
     return errors
-
-
-def stand(model: RobotModel, config: RobotConfig, path: Path) -> tuple[float, str]:
-    """Largest tilt (degrees) of a robot that stands, and why it did not stand, if so."""
-    world = build_world(model, config, urdf_path=path)
-    simulation = Simulation(world, PERIOD)
-    simulation.command(world.posture)
-    down, tilt = simulation.advance().gravity, 0.0
-    for _ in range(round(STANDING / PERIOD)):
-        cosine = np.clip(simulation.advance().gravity @ down, -1.0, 1.0)
-        tilt = max(tilt, float(np.degrees(np.arccos(cosine))))
-        if tilt > 45.0:
-            break
-    return tilt, "" if tilt < MOST_TILT else f"tilts by {tilt:.0f} degrees"
 
 
 def walk(model: RobotModel, config: RobotConfig, path: Path) -> str:
@@ -222,6 +243,8 @@ def figures(legged: list[Result], others: list[Result]) -> dict[str, object]:
         "through": dict(Counter(r.kind for r in legged if not r.problem)),
         "of": dict(Counter(r.kind for r in legged)),
         "refused": {r.name: r.problem for r in (*legged, *others) if r.problem},
+        "wrong_exit_0": sum(map(is_wrong, legged)),
+        "wrong": [r.name for r in legged if is_wrong(r)],
         "sole_mm": None if worst is None else round(1e3 * float(worst[0]), 2),
         "sole_deg": None if worst is None else round(float(np.degrees(worst[1])), 3),
     }

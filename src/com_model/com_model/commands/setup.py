@@ -15,6 +15,7 @@ from com_model.files import write_file
 from com_model.model import RobotModel
 from com_model.robots import load_robot
 from com_model.setup import RobotSetup, describe, to_yaml
+from com_model.setup.check import SUPPORT, check_written
 from com_model.setup.gains import overloaded_joints, with_drives
 from com_model.setup.writing import lines_to_check, summary
 from com_model.shapes.resources import no_package, package_folders
@@ -68,10 +69,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (ComModelError, OSError) as error:
         print(f"com_setup: {error}", file=sys.stderr)
         return fault
+    note = problem = ""
+    if not arguments.no_check:
+        up = setup.limbs.R_root_robot[:, 2]
+        note, problem = check_written(urdf, output, up)
     if not arguments.quiet:
         print(f"{setup.name} ({urdf})\n{summary(setup)}\nwrote {output}")
+        if note:
+            print(note)
         _report(setup, text, urdf, output)
-    return 0
+    if problem:
+        print(f"com_setup: {problem}", file=sys.stderr)
+    return fault if problem else 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -114,6 +123,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     text = "write a mapping of a log: what its numbers are (--from-log LOG --help)"
     add("--from-log", metavar="LOG", help=text)
+    add(
+        "--no-check",
+        action="store_true",
+        help="do not let the robot stand in simulation",
+    )
     add("--interactive", action="store_true", help="ask about values that are unsure")
     add("--quiet", action="store_true", help="print errors only")
     return parser
@@ -253,7 +267,7 @@ def _report(setup: RobotSetup, text: str, urdf: Path, config: Path) -> None:
         setup.limbs.kind, []
     )
     targets, reasons = ["demo", *targets, "demo-identify"], []
-    if sum(len(foot.points) for foot in setup.feet) < 3:
+    if sum(len(foot.points) for foot in setup.feet) < SUPPORT:
         reasons = [
             f"(not {', '.join(targets)}: it cannot stand on these feet without feedback)"
         ]

@@ -271,3 +271,58 @@ def test_xacro_is_expanded_into_a_urdf_beside_it(tmp_path, biped):
     expanded = RobotModel.from_file(tmp_path / "robot.urdf")
     assert expanded.joint_names == RobotModel.from_urdf(text).joint_names
     assert RobotConfig.from_file(tmp_path / "robot.yaml").kind == "humanoid"
+
+
+def edited(urdf, edit):
+    """Exit status of --update after an edit of the file that com_setup wrote."""
+    output = urdf.with_suffix(".yaml")
+    assert main([str(urdf), "--quiet"]) == 0
+    data = yaml.safe_load(output.read_text())
+    edit(data)
+    output.write_text(yaml.safe_dump(data))
+    return main([str(urdf), "--update", "--quiet"])
+
+
+def test_what_it_writes_stands_in_simulation(urdf, capsys):
+    pytest.importorskip("mujoco")
+    assert main([str(urdf)]) == 0
+    assert "stands for 2 s in simulation" in capsys.readouterr().out
+    assert main([str(urdf), "--force", "--no-check"]) == 0
+    assert "in simulation" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("edit", "key", "words"),
+    [
+        (lambda d: d["posture"].update(l_knee_joint=1.5), "posture", "it falls"),
+        (lambda d: d["feet"]["left_sole"].update(side="right"), "feet", "right, right"),
+        (
+            lambda d: d["posture"].update(l_pitch_joint=-1.6, r_pitch_joint=-1.6),
+            "posture",
+            "it lies",
+        ),
+    ],
+)
+def test_what_does_not_stand_is_refused_with_the_line(urdf, capsys, edit, key, words):
+    pytest.importorskip("mujoco")
+    assert edited(urdf, edit) == 2
+    error = capsys.readouterr().err
+    line = int(re.search(r"robot.yaml, line (\d+)", error)[1])
+    rows = urdf.with_suffix(".yaml").read_text().splitlines()
+    assert rows[line - 1].startswith(key)
+    assert words in error
+
+
+def test_what_the_loader_refuses_is_no_success(urdf, capsys):
+    assert edited(urdf, lambda data: data.update(imu={"link": "nowhere"})) == 2
+    error = capsys.readouterr().err
+    for words in ("cannot be loaded", "nowhere", "imu"):
+        assert words in error
+
+
+def test_without_mujoco_it_says_so(urdf, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "com_simulation.physics.standing", None)
+    assert main([str(urdf)]) == 0
+    out = capsys.readouterr().out
+    assert "not tried to stand in simulation" in out
+    assert "mujoco" in out

@@ -1,0 +1,99 @@
+"""Whether a robot stands in its nominal posture by its servos alone, on flat stiff ground."""
+
+import os
+from typing import NamedTuple
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from com_model import RobotConfig, RobotModel
+from com_model.arrays import Array
+from com_model.text import listing
+from com_simulation.physics.sensors import Reading
+from com_simulation.physics.simulation import Simulation
+from com_simulation.physics.world_builder import build_world
+
+MOST_TILT = 5.0  # degrees; a servo's sag tilts the robots that stand by 2.2 at most
+MOST_SINK = 0.1  # of the CoM's height; they sink by 0.02 at most
+FALLEN = 45.0  # degrees, from which on it is not worth looking
+_PERIOD = 0.01  # s, between readings
+
+
+class Standing(NamedTuple):
+    """How a robot stood.
+
+    Attributes:
+        tilt: degrees, largest angle between the root link and its start.
+        problem: Why it does not stand; "" where it does.
+    """
+
+    tilt: float
+    problem: str
+
+
+def try_standing(
+    model: RobotModel,
+    config: RobotConfig,
+    urdf_path: str | os.PathLike[str] | None = None,
+    seconds: float = 2.0,
+    up: Array | None = None,
+) -> Standing:
+    """Lets a robot stand in simulation, without feedback but its servos'.
+
+    Args:
+        model: The robot.
+        config: Its feet, nominal posture and servos.
+        urdf_path: File of the URDF, to which names of meshes may be relative.
+        seconds: How long.
+        up: (3,) unit vector in the root link's axes that points upwards where it stands; None:
+            not known.
+
+    Returns:
+        Its tilt, and why it does not stand: it lies from the start (FALLEN), falls (MOST_TILT),
+        sinks down (MOST_SINK of the CoM's height), or bodies that are in no leg are on the ground.
+
+    Raises:
+        ConfigError: The configuration belongs to another robot.
+        WorldError: MuJoCo rejects the robot.
+        DivergedError: The simulation diverges.
+    """
+    model = config.attach(model)
+    simulation = Simulation(build_world(model, config, urdf_path=urdf_path), _PERIOD)
+    simulation.command(simulation.world.posture)
+    reading = simulation.advance()
+    down, height, tilt = reading.gravity, _com_height(reading), 0.0
+    lean = 0.0 if up is None else _degrees_between(-down, up)
+    while reading.time < seconds and tilt < FALLEN:
+        reading = simulation.advance()
+        tilt = max(tilt, _degrees_between(reading.gravity, down))
+    sink = 1.0 - _com_height(reading) / height
+    legs = {
+        b
+        for foot in config.feet
+        for b in model.bodies.path_to(
+            int(model.bodies.body_of_link[model.link_index(foot.frame)])
+        )
+    }
+    beyond = {b for leg in legs for b in range(leg, model.bodies.subtree_end[leg])}
+    others = {number - 1 for number in simulation.grounded()} - beyond
+    problem = ""
+    if lean > FALLEN:
+        problem = f"it lies: with its soles on the ground the root link leans by {lean:.0f} degrees"
+    elif tilt > MOST_TILT:
+        problem = f"it falls: it tilts by {tilt:.0f} degrees in {reading.time:.1f} s"
+    elif sink > MOST_SINK:
+        problem = f"it sinks down by {100.0 * sink:.0f} % of its CoM's height"
+    elif others:
+        names = listing(model.bodies.names[b] for b in sorted(others))
+        problem = f"it lies: {names} on the ground"
+    return Standing(tilt, problem)
+
+
+def _degrees_between(a: Array, b: Array) -> float:
+    return float(np.degrees(np.arccos(np.clip(a @ b, -1.0, 1.0))))
+
+
+def _com_height(reading: Reading) -> float:
+    """Height of the CoM above the world's origin, where the flat ground is, m."""
+    R = Rotation.from_quat(reading.root_orientation)
+    return float((R.apply(reading.com) + reading.root_position)[2])
