@@ -1,5 +1,7 @@
 """Masses and inertias that no body of a link's size has, and what they have in common."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -159,6 +161,20 @@ def test_one_mass_for_all_links_is_a_placeholder():
     assert any(
         "exactly 1 kg" in text and "placeholders" in text
         for _, text in said(robot(changes=same))
+    )
+
+
+def test_one_inertia_for_all_links_is_a_placeholder_and_no_unit():
+    text = re.sub(
+        r"<inertia [^>]*>",
+        '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="0"/>',
+        robot(),
+    )
+    errors = [i for i in audit(text).issues if i.severity == "error"]
+    assert len(errors) == 1
+    assert (
+        "10 of 10 links have exactly the same inertia (0, 1, 1 kg m^2)"
+        in errors[0].message
     )
 
 

@@ -104,12 +104,15 @@ def check_sizes(model: RobotModel, urdf: Urdf, meshes: bool) -> list[Issue]:
     sizes = [s for s in _link_sizes(model, urdf, meshes) if s.link.mass >= least]
     masses = [(s, s.density / HEAVY) for s in sizes]
     inertias = [(s, (s.gyration / s.reach) ** 2) for s in sizes if s.reach > 0.0]
-    unit = ""
+    unit, same = "", _same_inertias(urdf)
     if len(sizes) >= _MOST * heavy:
-        unit = _unit(masses, _MASS_UNITS, 0.05) or _unit(inertias, _INERTIA_UNITS, 0.1)
+        unit = _unit(masses, _MASS_UNITS, 0.05)
+        unit = unit or ("" if same else _unit(inertias, _INERTIA_UNITS, 0.1))
     if unit in _MASS_UNITS:
         return [_unit_issue("masses", unit, "kg", model)]
     issues = [issue for size in sizes if (issue := _density_issue(size))]
+    if same:
+        return [*same, *issues]
     if unit:
         return [_unit_issue("inertias", unit, "kg m^2", model), *issues]
     return issues + [issue for size in sizes if (issue := _inertia_issue(size))]
@@ -283,6 +286,25 @@ def _placeholders(urdf: Urdf) -> list[Issue]:
             fix = "These are placeholders: export the masses from the drawings, or weigh the parts"
             return [Issue("error", f"links {listing(own)}", message, fix)]
     return []
+
+
+def _same_inertias(urdf: Urdf) -> list[Issue]:
+    """One inertia for most links, whose masses differ."""
+    massive = [link for link in urdf.links if link.mass > 0.0]
+    least, share, _ = _SAME
+    groups: dict[bytes, list[Link]] = {}
+    for link in massive:
+        groups.setdefault(
+            np.sort(np.linalg.eigvalsh(link.inertia)).tobytes(), []
+        ).append(link)
+    own = max(groups.values(), key=len, default=[])
+    most = len(own) >= least and len(own) >= share * len(massive)
+    if not most or len({link.mass for link in own}) < least or not own[0].inertia.any():
+        return []
+    shown = ", ".join(f"{value:.4g}" for value in np.linalg.eigvalsh(own[0].inertia))
+    message = f"{len(own)} of {len(massive)} links have exactly the same inertia ({shown} kg m^2)"
+    fix = "These are placeholders: export them, or take those of boxes of the links' sizes"
+    return [Issue("error", f"links {listing(link.name for link in own)}", message, fix)]
 
 
 def _without_shape(model: RobotModel, urdf: Urdf, shaped: set[str]) -> list[Issue]:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from com_model.checks.audit import audit
 from com_model.commands import command_parser
 from com_model.exceptions import ComModelError, import_optional, listing, pip_install
 from com_model.files import write_file
@@ -16,13 +17,13 @@ from com_model.model import RobotModel
 from com_model.robots import load_robot
 from com_model.setup import RobotSetup, describe, to_yaml
 from com_model.setup.check import SUPPORT, check_written
+from com_model.setup.describe import LEAST_BEND
 from com_model.setup.gains import overloaded_joints, with_drives
 from com_model.setup.writing import lines_to_check, summary
 from com_model.shapes.resources import no_package, package_folders
 from com_model.strict_yaml import read_yaml
 from com_model.urdf.mjcf import drives_of_mjcf, is_mjcf, urdf_of_mjcf
 
-_LEAST_BEND = 0.1  # rad, of the knees of a robot that leans or walks
 _UNDEFINED = re.compile(r"Undefined substitution argument (\S+)")  # of xacro
 _VIEWER = "bags estimation model simulation viewer"  # and the packages that it needs
 
@@ -60,6 +61,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             gains = with_drives(setup.gains, setup.model.joint_names, drives)
             setup = replace(setup, gains=gains)
         fault = 2
+        errors = [
+            ("urdf", f"audit: {i.element}: {i.message}")
+            for i in audit(setup.model).select("error")
+        ]
+        setup = replace(setup, issues=(*errors, *setup.issues))
         if arguments.interactive:
             old = _ask(setup, old or {})
         text = to_yaml(setup, old)
@@ -272,7 +278,7 @@ def _report(setup: RobotSetup, text: str, urdf: Path, config: Path) -> None:
             f"(not {', '.join(targets)}: it cannot stand on these feet without feedback)"
         ]
         targets = ["view"]
-    elif targets[1] == "demo-walk" and setup.standing.bend < _LEAST_BEND:
+    elif targets[1] == "demo-walk" and setup.standing.bend < LEAST_BEND:
         reasons = [
             "(not demo, demo-walk: the limits of its joints keep the knees straight)"
         ]
@@ -282,6 +288,9 @@ def _report(setup: RobotSetup, text: str, urdf: Path, config: Path) -> None:
             "(not demo-identify: it compares postures on flat soles, not on point feet)"
         )
         targets.remove("demo-identify")
+    if any(key == "urdf" for key, _ in setup.issues) and len(targets) > 1:
+        reasons.append(f"(not {targets[1]}: first correct the errors that audit finds)")
+        targets.pop(1)
     weak = overloaded_joints(setup.model, setup.limbs, setup.standing)
     if weak and "demo-identify" in targets:
         reasons.append(

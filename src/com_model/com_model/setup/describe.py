@@ -11,7 +11,7 @@ from com_model.geometry.support import SupportPolygon
 from com_model.model import RobotModel
 from com_model.setup.gains import find_gains, gait_parameters
 from com_model.setup.limbs import NoLegsError, find_limbs
-from com_model.setup.parts import FootSetup, Leg, RobotSetup, Sole, Standing
+from com_model.setup.parts import HUMANOID, FootSetup, Leg, RobotSetup, Sole, Standing
 from com_model.setup.posture import contact_points, find_posture
 from com_model.setup.sensors import find_imu, find_wrench
 from com_model.setup.soles import find_sole
@@ -19,6 +19,8 @@ from com_model.shapes.hulls import read_outside
 
 _LOWEST = 0.05  # of the robot's height, of the CoM over the feet
 MOST_SHAPES = 200  # that are named where they cannot be read
+LEAST_BEND = 0.1
+"""rad, of the knees of a robot that leans or walks; others get no sizes of steps."""
 _MARGIN = 0.01  # m, of the CoM inside the support
 _NO_SUPPORT = (
     "two point feet are no support: the robot cannot stand without feedback. If it has soles, give "
@@ -80,6 +82,8 @@ def describe(
     for reason, shapes in outside.problems.items():
         text = f"shapes not read ({reason}): {listing(shapes, MOST_SHAPES)}"
         issues.append(("feet", text))
+    gait = gait_parameters(model, limbs, standing, [foot.points for foot in feet])
+    straight = limbs.kind == HUMANOID and standing.bend < LEAST_BEND
     name = model.name if urdf_path is None else Path(urdf_path).stem
     trunk = np.flatnonzero(model.bodies.body_of_link == limbs.trunk)
     return RobotSetup(
@@ -92,7 +96,7 @@ def describe(
         standing=standing,
         imu=imu,
         gains=find_gains(model, limbs, standing),
-        gait=gait_parameters(model, limbs, standing, [foot.points for foot in feet]),
+        gait={} if straight else gait,
         margin=margin,
         issues=tuple(issues),
     )

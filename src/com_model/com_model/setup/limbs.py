@@ -29,6 +29,9 @@ ABOVE = 0.15  # of the hips' height, by which they may be above the CoM of the r
 MIDDLE = 0.02
 ASYMMETRY = 0.05  # of the robot's height, by which mirrored places may differ
 _WORD = re.compile("[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+")
+_LEG = re.compile(
+    "leg|hip|knee|ankle|foot|thigh|shank|calf|shin|tibia|femur", re.IGNORECASE
+)
 _SIDES = {"l": "left", "r": "right"}
 _ENDS = {"f": "front", "h": "hind", "b": "hind", "r": "hind"}
 _PLACES: dict[str, tuple[str, ...]] = {
@@ -153,6 +156,20 @@ class BodyTree:
         paired = all(any(self.mirrored(a, b) for b in firsts if b != a) for a in firsts)
         return [[leaf] for leaf in best] if len(best) > 3 and paired else []
 
+    def names_legs(self, limbs: list[list[int]]) -> bool:
+        """Whether the names of the links and joints of each limb have a leg's part among them.
+
+        Args:
+            limbs: Leaves of each limb.
+        """
+        names = (self.bodies.names, self.bodies.joint_names)
+        return all(
+            any(
+                _LEG.search(of[b]) for of in names for b in self.bodies.path_to(limb[0])
+            )
+            for limb in limbs
+        )
+
     def _same_bones(self, first: int, second: int) -> bool:
         """Whether the chains from the root to two bodies have joints at equal distances."""
         paths = [self.bodies.path_to(leaf) for leaf in (first, second)]
@@ -257,12 +274,13 @@ def find_limbs(model: RobotModel, outside: Outside) -> Limbs:
     """
     trees = [BodyTree(model, outside, R) for R in _UPRIGHT]
     found = [(tree, *tree.legs()) for tree in trees]
-    # z is up (REP 103) unless only another axis gives legs: with a mesh missing, or all joints at 0
-    # stretched out, a robot may look as if it stood on hands and feet
+    # z is up (REP 103) unless only another axis gives legs, by name, too: with a mesh missing, or
+    # all joints at 0 stretched out, a robot may look as if it stood on hands and feet
     alike = trees[0].repeated_limbs()
     if len(alike) > max(3, len(found[0][1])):
         hips = trees[0].common([leaf for leaves in alike for leaf in leaves])
         found[0] = (trees[0], alike, hips)
+    found = [found[0], *(f for f in found[1:] if f[0].names_legs(f[1]))]
     tree, chains, hips = next((f for f in found if len(f[1]) > 1), found[0])
     if len(chains) < 2:
         ends = listing(model.bodies.names[b] for b in tree.standing) or "none"

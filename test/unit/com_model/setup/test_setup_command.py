@@ -326,3 +326,14 @@ def test_without_mujoco_it_says_so(urdf, capsys, monkeypatch):
     out = capsys.readouterr().out
     assert "not tried to stand in simulation" in out
     assert "mujoco" in out
+
+
+def test_errors_of_the_urdf_are_named_and_no_walk_is_proposed(urdf, capsys):
+    """As of an impossible inertia, with which a walk falls at step 4."""
+    ones = '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="0"/>'
+    urdf.write_text(re.sub(r"<inertia [^>]*>", ones, urdf.read_text()))
+    main([str(urdf), "--no-check"])
+    out = capsys.readouterr().out
+    assert re.search(r"line \d+, urdf: audit: .*inertia", out)
+    assert "make demo-walk" not in out
+    assert "audit finds" in out

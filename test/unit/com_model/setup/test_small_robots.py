@@ -309,3 +309,24 @@ def test_a_sole_link_of_the_urdf_beats_a_guess(biped):
     assert (
         foot_named(setup, "right_leg").sole.issues[0].startswith("r_foot has no shape")
     )
+
+
+@pytest.mark.parametrize(("part", "kind"), [("ankle", "humanoid"), ("finger", None)])
+def test_another_axis_than_z_is_up_only_where_names_say_legs(biped, part, kind):
+    """The same tree with y upwards: a person's, or a gripper whose fingers point away from it."""
+    text = biped().replace("ankle", part)
+    if part == "finger":
+        for word in ("pitch", "foot", "knee", "roll", "yaw"):
+            text = text.replace(f"_{word}", f"_{word[0]}")
+    world = '<link name="world"/><joint name="base" type="fixed"><parent link="world"/>'
+    turned = (
+        f'{world}<child link="pelvis"/><origin rpy="-1.5707963 0 0"/></joint></robot>'
+    )
+    text = text.replace("</robot>", turned)
+    if kind is None:
+        with pytest.raises(NoLegsError, match="no legs: "):
+            described(text)
+        return
+    setup = described(text)
+    assert setup.limbs.kind == kind
+    np.testing.assert_allclose(setup.limbs.R_root_robot[:, 2], [0, 1, 0], atol=1e-6)
