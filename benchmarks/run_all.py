@@ -34,6 +34,7 @@ ALL = (
     "trot_alarms",
     "trot_robots",
     "trot_feedback",
+    "foot_forces",
     "identification_accuracy",
     "identification_honesty",
     "undetermined_bodies",

@@ -133,15 +133,23 @@ def _load(humanoid: Humanoid, folder: str) -> WalkingBiped:
 
 
 def record_humanoid(
-    name: str, seed: int, seconds: float
+    what: str | Humanoid,
+    seed: int,
+    seconds: float,
+    sways: Sequence[tuple[float, float, float]] = SWAYS,
 ) -> tuple[RobotWithErrors, list[Walk]]:
     """Logs of several walks and sways, each at most some seconds long; the last is held out."""
+    humanoid = HUMANOIDS[what] if isinstance(what, str) else what
     with tempfile.TemporaryDirectory() as folder:
-        return _record(HUMANOIDS[name], _load(HUMANOIDS[name], folder), seed, seconds)
+        return _record(humanoid, _load(humanoid, folder), seed, seconds, sways)
 
 
 def _record(
-    humanoid: Humanoid, biped: WalkingBiped, seed: int, seconds: float
+    humanoid: Humanoid,
+    biped: WalkingBiped,
+    seed: int,
+    seconds: float,
+    sways: Sequence[tuple[float, float, float]],
 ) -> tuple[RobotWithErrors, list[Walk]]:
     robot = draw_robot(biped.model, biped.config, seed, humanoid.wrong)
     rng = np.random.default_rng([seed, 4])
@@ -161,8 +169,8 @@ def _record(
     biped = replace(biped, biped=Biped.from_config(robot.true, biped.config))
     errors, walks = Errors(robot, seed), []
     start = biped.biped.posture
-    for number, gait in enumerate((*humanoid.walks[:-1], *SWAYS, humanoid.walks[-1])):
-        if len(gait) == len(SWAYS[0]):
+    for number, gait in enumerate((*humanoid.walks[:-1], *sways, humanoid.walks[-1])):
+        if len(gait) == 3:
             time, q = _sway(
                 humanoid.legs, names, start, gait
             )  # from where a walk begins

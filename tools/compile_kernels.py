@@ -171,12 +171,14 @@ def compile_trot(folder: Path) -> None:
 
 
 def compile_trunk(folder: Path) -> None:
-    """The Kalman filter of a quadruped's trunk, and the columns of what may be wrong."""
+    """The Kalman filter of a quadruped's trunk, foot forces, the columns of what may be wrong."""
     from com_estimation.humanoid.estimator import HumanoidEstimator
     from com_estimation.trunk.floating_base.estimator import FloatingBaseEstimator
+    from com_estimation.whole_body.foot_forces import FootForceEstimator
 
     FloatingBaseEstimator(*_load(folder, "scalf2"))
     HumanoidEstimator(*_load(folder, "hoap2"))
+    FootForceEstimator(*_load(folder, "hoap2"))
 
 
 def compile_tip_over(folder: Path) -> None:

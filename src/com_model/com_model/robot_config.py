@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from com_model.actuators import DRIVES, ActuatorModel, Actuators
+from com_model.actuators import DRIVES, ActuatorModel, Actuators, guess_drives
 from com_model.arrays import Array, FrozenArrays
 from com_model.exceptions import ConfigError, UnknownNameError, UrdfError
 from com_model.model import Frame, RobotModel
@@ -236,6 +236,41 @@ class RobotConfig:
         for joint, position in self.posture.items():
             q[model.joint_index(joint)] = position
         return np.clip(q, model.lower, model.upper)
+
+    def drives(
+        self, joints: Sequence[str], legs: Sequence[Sequence[int]], sizes: Array
+    ) -> list[ActuatorModel]:
+        """Returns the drives of joints: this configuration's, else what is usual for their class.
+
+        A rotor is the configuration's, else the armature of its servo to 30 %.
+
+        Args:
+            joints: names of all n joints.
+            legs: indices of the joints of each leg, from the root to the foot.
+            sizes: (n,) N m or N, see ActuatorModel.filled.
+        """
+        points = not any(len(foot.corners) for foot in self.feet)
+        guesses = guess_drives(legs, points, len(joints))
+        result = []
+        for j, armature in enumerate(self.servo.armature(joints)):
+            own = self.actuators.of(joints[j])
+            if own.rotor_inertia is None and armature > 0.0:
+                rotor = {"rotor_inertia": armature, "rotor_inertia_std": 0.3 * armature}
+                own = replace(own, **rotor)
+            result.append(own.filled(float(sizes[j]), guesses[j]))
+        return result
+
+    def with_wrench_topics(self, pattern: str) -> "RobotConfig":
+        """Returns the configuration with other topics of the feet's wrenches.
+
+        Args:
+            pattern: of the new topics, with the old one for {}.
+        """
+        feet = [
+            replace(foot, wrench_topic=pattern.format(foot.wrench_topic))
+            for foot in self.feet
+        ]
+        return replace(self, feet=tuple(feet))
 
     def hands(self, model: RobotModel) -> list[tuple[str, int]]:
         """Sides and bodies at the ends of the joint groups left_arm and right_arm, if given."""

@@ -22,7 +22,7 @@ from com_identification.walking.log import (
 from com_identification.walking.unknowns import FootLoads, Unknowns, make_unknowns
 from com_identification.walking.window_kernels import Noise
 from com_model import RobotConfig, RobotModel
-from com_model.actuators import DRIVES, STANDARD_DEVIATIONS, ActuatorModel, guess_drives
+from com_model.actuators import DRIVES, STANDARD_DEVIATIONS, ActuatorModel
 from com_model.arrays import Array, Flags
 from com_model.bodies import Indices
 from com_model.contact import SUPPORT_LOAD
@@ -233,9 +233,7 @@ def prepare(
 def drives(
     model: RobotModel, config: RobotConfig, limbs: Limbs, load: Array, wide: bool
 ) -> list[ActuatorModel]:
-    """Returns the drives of all joints: configuration, else what is usual for class and size.
-
-    A rotor is the configuration's, else the armature of its servo to 30 %.
+    """Returns the drives of all joints, see RobotConfig.drives.
 
     Args:
         model: the robot, n joints.
@@ -247,22 +245,12 @@ def drives(
             the rotors those of the servos.
     """
     legs = [own[own >= 0].tolist() for own in limbs.joints]
-    guesses = guess_drives(legs, bool((limbs.size == 3).all()), model.n_joints)
+    found = config.drives(model.joint_names, legs, load)
     armature = config.servo.armature(model.joint_names)
-    result = []
-    for j, name in enumerate(model.joint_names):
-        own = config.actuators.of(name)
-        if own.rotor_inertia is None and armature[j] > 0.0:
-            rotor = {
-                "rotor_inertia": armature[j],
-                "rotor_inertia_std": 0.3 * armature[j],
-            }
-            own = replace(own, **rotor)
-        own = own.filled(float(load[j]), guesses[j])
-        if wide:
-            own = _widened(own, float(armature[j]), float(load[j]))
-        result.append(own)
-    return result
+    return [
+        _widened(own, float(armature[j]), float(load[j])) if wide else own
+        for j, own in enumerate(found)
+    ]
 
 
 def _widened(own: ActuatorModel, armature: float, size: float) -> ActuatorModel:

@@ -1,0 +1,263 @@
+"""Wrenches of the ground on the feet of any legged robot, from joint torques and the IMU.
+
+With w_c the wrench on foot c about its contact point, J_c the foot's Jacobian by the joints, G_c
+what the wrench does to the root, ID and W the joint torques and the root's wrench that the motion
+takes without contacts:
+
+  leg joints    sum_c J_c^T w_c = ID - (tau - friction)       + noise of the drives
+  base          sum_c G_c w_c = W                             + errors of the URDF's masses
+  prior         w_c = 0                                       + 0.8 of the weight
+                                                                (0.003 of a foot in the air)
+
+solved by weighted least squares after a causal low pass (foot_force_kernels). The base's
+equations are worth most where the robot was weighed as it walks. A foot begins contact at 12 % of
+the weight and ends it below 9 %.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from com_estimation.trunk.floating_base.filter_types import CHANNEL, JOINT_SIGNALS
+from com_estimation.trunk.interface import Sample
+from com_estimation.trunk.motion import imu_link
+from com_estimation.whole_body.foot_force_kernels import (
+    FootModel,
+    FootState,
+    Wrenches,
+    update_wrenches,
+)
+from com_model import RobotConfig, RobotModel
+from com_model.arrays import Array, Flags
+from com_model.compiled import entry_point
+from com_model.dynamics import GRAVITY
+from com_model.dynamics.inverse_dynamics import make_links
+from com_model.dynamics.link_frames import LinkFrames, LinkMotions
+from com_model.dynamics.tree_kernels import tree_of
+from com_model.exceptions import ConfigError
+
+BANDWIDTH = 400.0
+"""rad/s, of the low pass: 32 Hz at -3 dB, a delay of 7.5 ms."""
+_SETTLED = 12.0  # time constants, after which 5e-4 of what came before are left
+_LONGEST_GAP = 0.1  # s between samples, beyond which the filter restarts
+# of the weight, errors of the base's rows of a robot that was weighed, and of another; m
+_WEIGHED, _BY_URDF, _ARM = 0.02, 0.08, 0.5
+_ENTER, _LEAVE = 0.12, 0.09  # of the weight
+_GAIN = 0.03  # of a torque, standard deviation
+# N m: size of a drive of a robot of 15 kg where the URDF has no limit
+_SIZE, _MASS = 8.0, 15.0
+
+
+@dataclass(frozen=True, eq=False)
+class FootWrenches:
+    """Wrenches of the ground on f feet; NaN where unknown.
+
+    Attributes:
+        time: s, of the sample that they were computed from.
+        wrenches: (f, 6) force N and moment N m, in the axes and about the origin of each foot's
+            wrench_frame.
+        covariance: (f, 6, 6) of each.
+        R_root_sensor: (f, 3, 3) of each wrench_frame in the root link.
+        loads: (f,) N, components of the forces against gravity.
+        contact: (f,) feet on the ground; False where unknown.
+        problem: why they are unknown, and how to fix it; "" if they are known.
+    """
+
+    time: float
+    wrenches: Array
+    covariance: Array
+    R_root_sensor: Array
+    loads: Array
+    contact: Flags
+    problem: str = ""
+
+    @property
+    def forces(self) -> Array:
+        """(f, 3) N, in the root link's axes."""
+        return np.einsum("fij,fj->fi", self.R_root_sensor, self.wrenches[:, :3])
+
+    @property
+    def force_std(self) -> Array:
+        """(f, 3) N, standard deviations of forces."""
+        R, C = self.R_root_sensor, self.covariance[:, :3, :3]
+        return np.sqrt(np.einsum("fij,fjk,fik->fi", R, C, R))
+
+
+def drive_sizes(model: RobotModel) -> Array:
+    """Returns sizes (n,) N m of the drives without a recording, see ActuatorModel.filled.
+
+    A third of the URDF's limits; without them those of a Go2's legs, scaled to the mass.
+
+    Args:
+        model: the robot.
+    """
+    limits = model.effort_limits
+    usual = _SIZE * (model.mass / _MASS) ** (4 / 3)
+    return np.where(np.isfinite(limits) & (limits > 0.0), limits / 3.0, usual)
+
+
+class FootForceEstimator:
+    """Estimates the wrenches of the ground on the feet, sample by sample.
+
+    Args:
+        model: the robot.
+        config: its feet, drives and the IMU's link.
+        mass: kg, of the robot if it was weighed: the URDF's masses are scaled to it, and the
+            balance of the whole robot counts for 2 % of the weight; None: for 8 %.
+        bandwidth: rad/s, of the filter; wrenches are 3 / bandwidth late.
+
+    Raises:
+        ConfigError: there are no feet, no joint moves one, or the IMU is not on the trunk.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        config: RobotConfig,
+        mass: float | None = None,
+        bandwidth: float = BANDWIDTH,
+    ) -> None:
+        model, feet = config.attach(model), config.feet
+        legs = _leg_joints(model, config)
+        link, bodies, weight = (
+            imu_link(model, config),
+            model.bodies,
+            GRAVITY * (mass or model.mass),
+        )
+        self._R_root_imu = bodies.R_body_link[link]
+        own = np.unique(np.concatenate([np.array(leg) for leg in legs]))
+        self._used = np.isin(np.arange(model.n_joints), own)
+        names = [foot.frame for foot in feet] + [foot.wrench_frame for foot in feet]
+        places = [foot.center for foot in feet] + [np.zeros(3)] * len(feet)
+        size = np.array([6 if len(foot.corners) else 3 for foot in feet])
+        reach = [np.abs(foot.corners).max(initial=0.0) for foot in feet]
+        units = np.column_stack([np.ones((len(feet), 3)), np.tile(reach, (3, 1)).T])
+        drives = config.drives(model.joint_names, legs, drive_sizes(model))
+        kinds = ("coulomb", "viscous", "load_friction", "rotor_inertia")
+        errors = _BY_URDF if mass is None else _WEIGHED
+        friction, std = (
+            np.array(
+                [[getattr(d, kind + end) for d in drives] for kind in kinds], float
+            )
+            for end in ("", "_std")
+        )
+        bias = np.array([d.torque_bias_std for d in drives], dtype=float)
+        self._feet = FootModel(
+            robot=tree_of(bodies),
+            frames=LinkFrames(model, names, places).frames,
+            radius=np.array([foot.radius for foot in feet]),
+            size=size,
+            joints=own,
+            friction=friction,
+            std=np.array([np.hypot(std[0], bias), np.hypot(std[2], _GAIN)]),
+            prior=weight * units[np.arange(6) < size[:, None]],
+            base=1.0 / (weight * errors * np.repeat([1.0, _ARM], 3)) ** 2,
+            heavier=weight / (GRAVITY * model.mass),
+            p_imu=np.array(bodies.p_body_link[link]),
+            enter=_ENTER * weight,
+            leave=_LEAVE * weight,
+            bandwidth=bandwidth,
+            settling=_SETTLED / bandwidth,
+        )
+        f, n = len(feet), model.n_joints
+        motions = np.empty((2 * f, 3, 3)), np.empty((2 * f, 3)), np.empty((2 * f, 6, n))
+        self._state = FootState(
+            channels=np.zeros(JOINT_SIGNALS + 2 * n, CHANNEL),
+            links=make_links(bodies.count),
+            motions=LinkMotions(*motions),
+            contact=np.zeros(f, dtype=np.bool_),
+        )
+        self._result = Wrenches(np.empty((f, 6)), np.empty((f, 6, 6)), np.empty(f))
+        signals = np.empty(JOINT_SIGNALS + 2 * n)
+        self._update = entry_point(
+            update_wrenches, self._feet, self._state, signals, 0.0, self._result
+        )
+        self.reset()
+
+    def reset(self) -> None:
+        """Forgets all samples."""
+        self._time = np.nan
+        self._state.contact[:] = False
+
+    def update(self, sample: Sample) -> FootWrenches | None:
+        """Processes a sample.
+
+        Args:
+            sample: sensor readings of one instant; of efforts only those of joints that move feet
+                are used.
+
+        Returns:
+            The wrenches; None when the sample has the time of the one before.
+        """
+        dt = sample.time - self._time
+        if dt == 0.0:
+            return None
+        self._time, R = sample.time, self._R_root_imu
+        imu = [
+            R @ values
+            for values in (
+                sample.angular_velocity,
+                sample.specific_force,
+                sample.R_world_imu[2],
+            )
+        ]
+        efforts = np.where(self._used, sample.effort, 0.0)
+        signals = np.concatenate((*imu, sample.position, efforts))
+        usual = 0.0 < dt <= _LONGEST_GAP
+        known = self._update(
+            self._feet, self._state, signals, dt if usual else 0.0, self._result
+        )
+        wrench, covariance, load = (v.copy() for v in self._result)
+        problem = ""
+        if not known:
+            self._state.contact[:] = False
+            problem = _missing(sample, efforts)
+            for values in (wrench, covariance, load):
+                values[:] = np.nan
+        return FootWrenches(
+            sample.time,
+            wrench,
+            covariance,
+            self._state.motions.R[len(load) :].copy(),
+            load,
+            self._state.contact.copy(),
+            problem,
+        )
+
+
+def _missing(sample: Sample, efforts: Array) -> str:
+    """Why the wrenches are unknown, and how to fix it."""
+    texts = {
+        "the IMU's rates and accelerations are not known: check the driver of imu": (
+            sample.angular_velocity,
+            sample.specific_force,
+        ),
+        "the IMU's orientation is not known: use a driver or filter that gives it": (
+            sample.R_world_imu[2],
+        ),
+        "not all positions of the joints are known: check joint_states": (
+            sample.position,
+        ),
+        "not all efforts of the legs are known: let the driver publish `effort`, N m": (
+            efforts,
+        ),
+    }
+    for text, values in texts.items():
+        if not np.isfinite(np.concatenate(values)).all():
+            return text
+    return "the filter settles for some hundredths of a second"
+
+
+def _leg_joints(model: RobotModel, config: RobotConfig) -> list[list[int]]:
+    """Indices of the joints that move each foot, from the root."""
+    bodies, legs = model.bodies, list[list[int]]()
+    if not config.feet:
+        raise ConfigError(
+            "has none: com_setup writes them from the URDF", config.source, "feet"
+        )
+    for foot in config.feet:
+        path = bodies.path_to(bodies.body_of_link[model.link_index(foot.frame)])
+        legs.append(list(dict.fromkeys(bodies.q_index[path].tolist())))
+        if not legs[-1]:
+            raise ConfigError("no joint moves it", config.source, f"feet.{foot.frame}")
+    return legs
