@@ -103,6 +103,7 @@ NODES: dict[str, dict[str, object]] = {
         "play": True,
     },
     "com_control/trot_gait": {"autostart": True},
+    "com_estimation/foot_forces": {},
     "com_estimation/humanoid_com_estimator": {},
     "com_estimation/sesc_publisher": {"use_imu": True},
     "com_ros/state_adapter": {"driver": "unitree-go2"},

@@ -37,7 +37,8 @@ ENCLAVES = "/com/"
 COMMON = "use_sim_time:=true rviz:=false viewer:=true real_time_factor:=0.2"
 LOCKSTEP = f"lockstep:=true {COMMON}"
 LAUNCHES = (
-    f"robot.launch.xml robot:=hoap2 diagnosis:=true sway:=true use_imu:=true {LOCKSTEP}",
+    f"robot.launch.xml robot:=hoap2 diagnosis:=true sway:=true use_imu:=true wrenches:=estimated "
+    f"{LOCKSTEP}",
     f"walk.launch.xml robot:=g1 {LOCKSTEP}",
     f"trot.launch.xml robot:=scalf2 corrected:=true feedback:=true {LOCKSTEP}",
     f"balance.launch.xml robot:=hoap2 {LOCKSTEP}",
@@ -115,12 +116,21 @@ def wrench_topics(configs: Iterable[Path]) -> dict[str, set[str]]:
 
 
 def with_all_robots(uses: Uses, topics: Mapping[str, set[str]], namespace: str) -> Uses:
-    """The uses, with the wrenches of all robots where those of one are used."""
-    every = {
+    """The uses, with the wrenches of all robots where those of one are used.
+
+    Who subscribes to measured ones may subscribe to those of foot_forces, and the reverse.
+    """
+    measured = {
         f"{namespace.rstrip('/')}/{topic}" for part in topics.values() for topic in part
     }
-    rules = {rule for rule, name in uses if name in every}
-    return uses | {(rule, name) for rule in rules for name in every}
+    estimated = {f"{name}_estimate" for name in measured}
+    result = set(uses)
+    for every in (measured, estimated):
+        rules = {rule for rule, name in uses if name in every}
+        result |= {(rule, name) for rule in rules for name in every}
+        if "subscribe" in rules:
+            result |= {("subscribe", name) for name in measured | estimated}
+    return result
 
 
 def foreign(namespace: str) -> dict[str, Uses]:

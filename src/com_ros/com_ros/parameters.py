@@ -85,6 +85,17 @@ class WrenchTimeout:
 
 
 @dataclass(frozen=True)
+class WrenchSource:
+    """Parameter: whether the wrenches of the feet come from sensors or from foot_forces."""
+
+    wrenches: str = parameter(
+        "measured",
+        "wrenches of the feet: of their sensors, or of foot_forces on <topic>_estimate",
+        choices=("measured", "estimated"),
+    )
+
+
+@dataclass(frozen=True)
 class ImuTimeout:
     """Parameter: how long a node works without the IMU."""
 

@@ -101,7 +101,8 @@ class RobotNode(Node, Generic[P]):
 
     Attributes:
         parameters: current values.
-        config: the robot's configuration; None where robot_config is not given.
+        config: the robot's configuration, its feet with the topics of foot_forces where the
+            parameter `wrenches` is "estimated"; None where robot_config is not given.
         log: for throttled warnings.
         description: where the model comes from.
         joints: converts joint_states; created by use_model, None before the first model.
@@ -118,6 +119,9 @@ class RobotNode(Node, Generic[P]):
         self.parameters: P = declare(self, parameters, self._change_parameters)
         path = self.parameters.robot_config
         self.config = RobotConfig.from_file(path) if path else None
+        source = getattr(self.parameters, "wrenches", "measured")
+        if self.config is not None and source == "estimated":
+            self.config = self.config.with_wrench_topics("{}_estimate")
         self.log = ThrottledLog(self.get_logger())
         self.faults = Faults(self.log)
         self.joints: JointInput | None = None

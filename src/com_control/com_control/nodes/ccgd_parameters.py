@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from com_control.command_guard import GuardOptions
 from com_control.walking.walk import METHODS, WalkRequest
 from com_control.walking.walk_monitor import CheckLimits
-from com_ros.parameters import SensorParameters, live_parameter, parameter
+from com_ros.parameters import SensorParameters, WrenchSource, live_parameter, parameter
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class WalkDefaults:
 
 
 @dataclass(frozen=True)
-class Parameters(SensorParameters):
+class Parameters(SensorParameters, WrenchSource):
     """Parameters of ccgd_gait; robot_config must give a left and a right foot."""
 
     walk: WalkDefaults = field(default_factory=WalkDefaults)

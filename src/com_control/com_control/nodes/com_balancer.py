@@ -68,14 +68,14 @@ from com_ros.inputs import ImuInput, WrenchInputs
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.main import run
 from com_ros.markers import BLUE, GREEN, ORANGE, RED, FramePublisher, MarkerMaker
-from com_ros.parameters import SensorParameters, live_parameter, parameter
+from com_ros.parameters import SensorParameters, WrenchSource, live_parameter, parameter
 from com_ros.raw_messages import TrajectoryWriter
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
 from com_ros.stream import RateLimit
 
 
 @dataclass(frozen=True)
-class Parameters(SensorParameters):
+class Parameters(SensorParameters, WrenchSource):
     """Parameters of com_balancer; robot_config must give feet with corners."""
 
     control: BalanceOptions = field(default_factory=BalanceOptions)

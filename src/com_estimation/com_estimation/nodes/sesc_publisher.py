@@ -45,6 +45,7 @@ from com_ros.main import run
 from com_ros.parameters import (
     AssumedJoints,
     SensorParameters,
+    WrenchSource,
     live_parameter,
     parameter,
 )
@@ -53,7 +54,7 @@ from com_ros.stream import RateLimit
 
 
 @dataclass(frozen=True)
-class Parameters(SensorParameters, AssumedJoints):
+class Parameters(SensorParameters, WrenchSource, AssumedJoints):
     """Parameters of sesc_publisher."""
 
     feet: tuple[str, ...] = parameter(

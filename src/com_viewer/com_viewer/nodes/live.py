@@ -41,7 +41,13 @@ from com_ros.exceptions import ParameterError
 from com_ros.inputs import WrenchInputs
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.main import run
-from com_ros.parameters import FramePrefix, JointTimeout, RobotParameters, WrenchTimeout
+from com_ros.parameters import (
+    FramePrefix,
+    JointTimeout,
+    RobotParameters,
+    WrenchSource,
+    WrenchTimeout,
+)
 from com_ros.robot_node import RobotNode
 from com_simulation.drawing.shapes import robot_shape
 from com_viewer import scene as scenes
@@ -78,7 +84,9 @@ WALK_POINTS = {
 
 
 @dataclass(frozen=True)
-class Parameters(RobotParameters, JointTimeout, WrenchTimeout, FramePrefix):
+class Parameters(
+    RobotParameters, JointTimeout, WrenchTimeout, WrenchSource, FramePrefix
+):
     """Parameters of com_viewer."""
 
     host: str = parameter(
