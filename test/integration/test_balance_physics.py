@@ -1,10 +1,12 @@
 """The control of the CoM in MuJoCo, whose own CoM is the judge, on a floor that tilts."""
 
 import importlib
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 
+from com_control.balance.balancer import BalanceOptions, StandingLimits
 from com_model.robots import known_robots
 from com_simulation.physics.sensors import NoiseLevels
 from com_simulation.physics.suspension_rig import STAYS, Tilt
@@ -54,3 +56,36 @@ def test_encoders_half_a_degree_off_tilt_the_soles_and_talos_stands(lab):
     )
     assert not done.fell
     assert done.time[-1] > 3.9
+
+
+def live_bounds():
+    """Each live number of the balancer at both ends of what it may be."""
+    for kind in (BalanceOptions, StandingLimits):
+        for item in fields(kind):
+            if item.metadata.get("live") and item.metadata["bounds"] is not None:
+                for value in item.metadata["bounds"]:
+                    yield pytest.param(
+                        kind, item.name, value, id=f"{item.name} {value:g}"
+                    )
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(
+    ("kind", "name", "value"),
+    [*live_bounds(), pytest.param(BalanceOptions, "resonance", 2.0, id="slowest")],
+)
+def test_no_live_parameter_drops_a_robot_that_sways(lab, kind, name, value):
+    new = {BalanceOptions: BalanceOptions(), StandingLimits: StandingLimits()}
+    new[kind] = replace(new[kind], **{name: value})
+    changed = []
+
+    def sway(time, session):
+        if time > 2.0 and not changed:
+            changed.append(name)
+            session.set_options(*new.values())
+        place = 0.009 * np.array([np.sin(2.5 * time), np.cos(2.5 * time), np.nan])
+        return place, np.zeros(3)
+
+    run = lab.run(6.0, sway)
+    assert not run.fell
+    assert run.time[-1] > 5.9

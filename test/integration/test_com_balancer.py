@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from geometry_msgs.msg import PointStamped, Quaternion, Vector3Stamped, WrenchStamped
+from rclpy.parameter import Parameter
 from sensor_msgs.msg import Imu
 from shipped_robot import shipped_robot
 from trajectory_msgs.msg import JointTrajectory
@@ -331,3 +332,15 @@ def test_it_plays_a_demonstration_until_a_com_is_desired(bench):
     assert state.com_desired.z < height - 0.002
     assert math.isnan(robot.desire(0.01, 0.0).com_desired.z)
     assert robot.sample().com_desired.x == pytest.approx(0.01)
+
+
+@pytest.mark.parametrize("resonance", [0.5, 5e-324, 1.99])
+def test_a_resonance_that_drops_robots_is_refused(bench, resonance):
+    node = bench().node
+    name = "control.resonance"
+    (result,) = node.set_parameters([Parameter(name, value=resonance)])
+    assert not result.successful
+    assert "give 2 to 1000, or 0" in result.reason
+    assert node.parameters.control.resonance == 0.0
+    (result,) = node.set_parameters([Parameter(name, value=6.0)])
+    assert result.successful

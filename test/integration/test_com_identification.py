@@ -73,6 +73,9 @@ def test_postures_are_captured_and_stored(scenario, world):
 
 
 def test_refusals_say_why(scenario):
+    for endless in (np.inf, np.nan, -1.0, 1e9):
+        answer = scenario.call(srv.CapturePosture, "capture_posture", timeout=endless)
+        assert "give 0 to 3600 s" in answer.message
     nothing = scenario.call(srv.CapturePosture, "capture_posture", timeout=0.2)
     assert not nothing.success
     assert nothing.reasons

@@ -35,6 +35,14 @@ def whole_file(path: str | os.PathLike[str], overwrite: bool = True) -> Iterator
         sync(part)
         _rename(part, target, overwrite)
         sync(target.parent)
+    except FileExistsError as error:
+        text = f"{path} exists already: give another name"
+        raise FileExistsError(text) from error
+    except FileNotFoundError as error:
+        if target.parent.is_dir():
+            raise
+        text = f"the folder {target.parent} does not exist: make it first"
+        raise FileNotFoundError(text) from error
     finally:
         with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)

@@ -16,7 +16,7 @@ def test_a_file_is_written_with_its_line_ends_and_nothing_else_stays(tmp_path):
 
 def test_a_file_is_replaced_only_where_that_is_allowed(tmp_path):
     path = write_file(tmp_path / "a.txt", "old")
-    with pytest.raises(FileExistsError):
+    with pytest.raises(FileExistsError, match=r"a.txt exists already: give another"):
         write_file(path, "new", overwrite=False)
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["a.txt"]
@@ -27,7 +27,7 @@ def test_what_fails_leaves_the_old_file_and_no_other(tmp_path):
     with pytest.raises(ZeroDivisionError), whole_file(path) as part:
         part.write_text(str(1 / 0))
     assert path.read_text() == "old"
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match=r"the folder .*no does not exist"):
         write_file(tmp_path / "no" / "a.txt", "")
     assert os.listdir(tmp_path) == ["a.txt"]
 

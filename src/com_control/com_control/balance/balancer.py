@@ -39,14 +39,18 @@ from com_model.parameters import live_parameter, parameter
 from com_model.robot_config import Servo
 from com_model.text import listing
 
+# rad/s; by a slower resonance the reference lags so much that HOAP-2 and TALOS fall as they sway
+SLOWEST = 2.0
+
 
 @dataclass(frozen=True)
 class BalanceOptions:
     """Options of a Balancer.
 
     A robot that rocks on its drives at w rad/s with a damping ratio d needs a com_gain below 2 d
-    w; by default it is 3 d w / 4, at most 4 1/s. Weights are relative to 1 m/s of the horizontal
-    CoM (what keeps the robot from falling has priority).
+    w; by default it is 3 d w / 4, at most 4 1/s. HOAP-2 sways with 10 and
+    falls with 14. Weights are relative to 1 m/s of the horizontal CoM (what keeps the robot from
+    falling has priority).
 
     Attributes:
         posture_gain: 1/s, of the joints that the other tasks leave free, towards the posture at
@@ -65,11 +69,12 @@ class BalanceOptions:
     com_gain: float = live_parameter(
         0.0,
         "1/s, by which an error of the CoM decays; 0: by the resonance, at most 4",
-        (0.0, 100.0),
+        (0.0, 8.0),
     )
     resonance: float = live_parameter(
         0.0,
-        "rad/s, at which it rocks on its drives when it stands; 0: by the configuration's servo",
+        "rad/s, at which it rocks on its drives when it stands; 0: by the configuration's servo; "
+        "otherwise 2 or more",
         (0.0, 1000.0),
     )
     resonance_damping: float = live_parameter(
@@ -120,6 +125,13 @@ class BalanceOptions:
     body_weight: float = 0.005
     feet_weight: float = 100.0
 
+    def __post_init__(self) -> None:
+        if 0.0 < self.resonance < SLOWEST:
+            raise BalanceError(
+                f"resonance {self.resonance:g} rad/s: give {SLOWEST:g} to 1000, or 0 for that of "
+                "the configuration's servo"
+            )
+
 
 @dataclass(frozen=True)
 class StandingLimits:
@@ -129,7 +141,7 @@ class StandingLimits:
         0.05, "of the weight, on a foot that stands as balancing begins", (0.0, 0.5)
     )
     min_weight_fraction: float = live_parameter(
-        0.3, "of the weight, on all feet together; below, the robot falls", (0.0, 1.0)
+        0.3, "of the weight, on all feet together; below, the robot falls", (0.0, 0.8)
     )
     fallen_tilt: float = live_parameter(
         0.8, "rad, tilt of the trunk beyond which it has fallen", (0.1, 3.0)

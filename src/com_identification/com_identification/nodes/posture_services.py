@@ -34,6 +34,7 @@ from com_ros.conversions import numpy_to_wrench
 from com_ros.jobs import DeferredService, Reply
 from com_ros.robot_node import RobotNode
 
+LONGEST_WAIT = 3600.0  # s, that a request may wait
 Handler = Callable[[Session, Any, Any], None]
 """Fills a response; a ComModelError becomes a refusal."""
 
@@ -90,6 +91,10 @@ class PostureServices:
     def _defer(
         self, kind: Any, handler: Handler, refusal: str, request: Any, reply: Reply
     ) -> None:
+        if not 0.0 <= request.timeout <= LONGEST_WAIT:
+            problem = f"timeout {request.timeout:g}: give 0 to {LONGEST_WAIT:g} s"
+            reply(kind.Response(message=f"{refusal}: {problem}"))
+            return
         deadline = time.monotonic() + (
             request.timeout or self._node.parameters.capture_timeout
         )
