@@ -5,10 +5,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 DEMO = "diagnose_demo"
 SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / f"{DEMO}.py"
 
 
+@pytest.mark.exhaustive
 def test_what_happens_is_named_and_nothing_else(tmp_path):
     command = [sys.executable, SCRIPT, "--output", tmp_path / "out"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)

@@ -1,6 +1,7 @@
 """itu_biped.launch.xml end to end over DDS: six steps, with the true CoM where it is to be."""
 
 import numpy as np
+import pytest
 from rclpy.action import ActionClient
 from sensor_msgs.msg import JointState
 from tf2_msgs.msg import TFMessage
@@ -49,6 +50,7 @@ def walked(series):
     assert figures["com_error_max_m"] < MOST, figures
 
 
+@pytest.mark.exhaustive
 def test_the_itu_biped_walks_six_steps_and_then_by_a_goal(launch, ear):
     states = ear.listen(WalkState, "gait/state")
     received = (
