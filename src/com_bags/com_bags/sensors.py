@@ -237,7 +237,7 @@ class _Finder:
         )
 
 
-_JUMP_RAD, _JUMP_N, _JUMP_UP = 0.01, 5.0, 0.05  # see PublisherCheck
+_JUMP_N, _JUMP_UP = 5.0, 0.05  # see PublisherCheck
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,7 +285,7 @@ class SensorReader:
     ) -> None:
         self._bag, self._feet, self._imu_link = bag, feet, imu_link
         self._joint_topic = TopicReader(
-            bag, topics.joint_states, JOINT_STATE, _JUMP_RAD, received
+            bag, topics.joint_states, JOINT_STATE, received=received
         )
         self._joints = JointReader(model, topics.joint_states)
         self._wrenches = [
@@ -332,7 +332,6 @@ class SensorReader:
         for raw in self._bag.blocks(keys, span_ns):
             joints = self._joint_topic.read(raw[self._joint_topic.key])
             times, Q, effort = self._joints.read(joints)
-            self._joint_topic.publishers.add_values(Q)
             if len(times):
                 self.first_ns = (
                     int(times[0]) if self.first_ns is None else self.first_ns
@@ -416,11 +415,11 @@ class SensorReader:
                 counts = listing(f"{quote(f)} ({n} messages)" for f, n in frames)
                 problem = f"two nodes publish it in turn, by frame_id: {counts}. {fix}"
                 raise TopicError(problem, reader.topic, "sensor")
-        shared = self._joints.shared()
-        if shared and self._joints.layouts.switches >= INTERLEAVED:
+        shared, conflict = self._joints.shared(), self._joints.conflict
+        if shared and conflict and self._joints.layouts.switches >= INTERLEAVED:
             problem = (
                 f"two nodes publish it in turn: messages with {len(self._joints.layouts.counts)} "
-                f"different orders of names, both with {listing(shared)}. {fix}"
+                f"different orders of names, both with {listing(shared)}: {conflict}. {fix}"
             )
             raise TopicError(problem, self._joint_topic.topic, "joint states")
 

@@ -13,6 +13,7 @@ from com_bags.exceptions import TopicError
 from com_model import RobotModel
 from com_model.arrays import Array, Flags, Indices
 from com_model.dynamics.kinematics import link_pose_batch
+from com_model.joint_states import ConflictCheck, JointLayout, jumps_there_and_back
 from com_model.text import listing, quote
 
 Times = Indices
@@ -256,7 +257,8 @@ class JointReader:
     """Sorts joints by name, and joins messages that name different joints.
 
     Attributes:
-        incomplete: Messages without one position for each name.
+        problems: Messages that cannot be used, by the reason, see joint_states.JointLayout.
+        conflict: Which joints two publishers contradict each other about; "" for none.
         foreign: Names that are not joints of the model.
         layouts: The names that messages have, in their order.
     """
@@ -268,7 +270,11 @@ class JointReader:
             (3, model.n_joints), np.nan
         )  # position, effort, stamp of each
         self._seen = np.zeros(model.n_joints, dtype=np.bool_)
-        self.incomplete = 0
+        self._index = {name: i for i, name in enumerate(model.joint_names)}
+        self._before = np.full((2, model.n_joints), np.nan)  # newest positions, last
+        self.conflict = ""
+        self._conflicts = ConflictCheck(model.joint_names)
+        self.problems: Counter[str] = Counter()
         self.foreign: set[str] = set()
         self.layouts = Changes()
 
@@ -277,21 +283,25 @@ class JointReader:
         shape = block.count, self._model.n_joints
         Q, effort = np.full(shape, np.nan), np.full(shape, np.nan)
         used = np.zeros(block.count, dtype=np.bool_)
+        batches = []
         for batch in block.batches:
-            columns, indices = self._columns(batch.names)
+            layout = JointLayout.from_names(batch.names, self._index)
+            self.foreign.update(name for name in batch.names if name not in self._index)
             position, torque = batch.numbers["position"], batch.numbers["effort"]
-            if position.shape[1] != len(batch.names):
-                self.incomplete += len(batch.rows)
-                continue
-            if not len(columns):
-                continue
-            used[batch.rows] = True
-            Q[batch.rows[:, None], columns] = position[:, indices]
-            if torque.shape[1] == len(batch.names):
-                effort[batch.rows[:, None], columns] = torque[:, indices]
-        self.layouts.add([(batch, batch.names) for batch in block.batches], used)
+            if problem := layout.problem(position.shape[1]):
+                self.problems[problem] += len(batch.rows)
+            elif position.shape[1] and len(layout.joints):
+                batches.append(batch)
+                used[batch.rows] = True
+                self._seen[layout.joints] = True
+                rows, source = batch.rows[:, None], layout.source
+                Q[rows, layout.joints] = position[:, source]
+                if torque.shape[1] == len(batch.names):
+                    effort[rows, layout.joints] = torque[:, source]
+        self.layouts.add([(batch, batch.names) for batch in batches], used)
         times, Q, effort = block.times[used], Q[used], effort[used]
         if len(times):
+            self._check_conflicts(times, Q)
             known = np.isfinite(Q)
             if len(self.layouts.counts) > 1:
                 self._hold(known, times, Q, effort)
@@ -316,10 +326,11 @@ class JointReader:
     def warnings(self) -> list[str]:
         """Messages without positions, names that change, unknown joints, in sentences."""
         texts, topic = [], self._topic
-        if self.incomplete:
-            texts.append(
-                f"{topic}: {self.incomplete} messages without a position for each name"
-            )
+        texts += [
+            f"{topic}: {count} messages: {text}"
+            for text, count in self.problems.items()
+        ]
+        texts += [f"{topic}: {self.conflict}"] * bool(self.conflict)
         if len(self.layouts.counts) > 1:
             what = "in another order" if self.shared() else "of different joints"
             switches, lists = self.layouts.switches, len(self.layouts.counts)
@@ -341,14 +352,17 @@ class JointReader:
         pairs = [(names, other) for i, names in enumerate(named) for other in named[:i]]
         return sorted({name for names, other in pairs for name in names & other})
 
-    def _columns(self, names: tuple[str, ...]) -> tuple[Indices, Indices]:
-        """Indices of joints in the model, and their indices in a message."""
-        index = {name: i for i, name in enumerate(self._model.joint_names)}
-        pairs = {index[name]: i for i, name in enumerate(names) if name in index}
-        self.foreign.update(name for name in names if name not in index)
-        columns = np.array(list(pairs), dtype=np.int64)
-        self._seen[columns] = True
-        return columns, np.array(list(pairs.values()), dtype=np.int64)
+    def _check_conflicts(self, times: Times, Q: Array) -> None:
+        """Looks for two publishers of one joint among the messages that name it."""
+        jumped = np.zeros(Q.shape, dtype=np.bool_)
+        for k in range(Q.shape[1]):
+            rows = np.flatnonzero(np.isfinite(Q[:, k]))
+            series = np.concatenate([self._before[:, k], Q[rows, k]])
+            jumped[rows, k] = jumps_there_and_back(
+                series[2:], series[1:-1], series[:-2]
+            )
+            self._before[:, k] = series[-2:]
+        self.conflict = self._conflicts.add(jumped, times) or self.conflict
 
     def _hold(self, known: Flags, times: Times, Q: Array, effort: Array) -> None:
         """Holds each joint's value for a moment, for messages without it."""

@@ -4,9 +4,7 @@ Messages of several publishers, each with a part of the joints, are merged: a jo
 is used as long as its time is within `joint_timeout` of the current message.
 """
 
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -15,6 +13,12 @@ from sensor_msgs.msg import JointState
 
 from com_model.arrays import Array, Flags, Indices
 from com_model.compiled import compiled, entry_point
+from com_model.joint_states import (
+    JUMP,
+    ConflictCheck,
+    JointLayout,
+    jumps_there_and_back,
+)
 from com_model.text import listing
 from com_ros.conversions import NS_PER_S, stamp_to_ns
 from com_ros.exceptions import ParameterError
@@ -31,6 +35,7 @@ class Stored(NamedTuple):
         highest: (3, n) largest plausible values.
         time_ns: (n,) ns, time of each joint's last position; NEVER: none.
         assumed: (n,) joints whose position is assumed, as no message has contained it.
+        before: (2, n) rad or m, positions of the last message and the one before it.
     """
 
     values: Array
@@ -38,13 +43,16 @@ class Stored(NamedTuple):
     highest: Array
     time_ns: Indices
     assumed: Flags
+    before: Array
 
 
 @cache
 def store_kernel() -> Callable[..., bool]:
     """Returns `store`, compiled."""
     indices, values = np.empty(0, dtype=np.int64), np.empty((3, 0))
-    stored = Stored(values, values, values, indices, np.empty(0, dtype=np.bool_))
+    stored = Stored(
+        values, values, values, indices, np.empty(0, dtype=np.bool_), values
+    )
     return entry_point(store, *[NO_VALUES] * 3, indices, indices, stored, 0)
 
 
@@ -72,8 +80,8 @@ def store(
         time_ns: ns, of the message.
 
     Returns:
-        Whether a position or velocity is not finite, a stored value is beyond its limits, or the
-        velocities have a wrong length.
+        Whether a position or velocity is not finite, a stored value is beyond its limits, a
+        position jumps (joint_states.JUMP), or the velocities have a wrong length.
     """
     values = stored.values
     has_velocity, has_effort = (
@@ -83,6 +91,8 @@ def store(
     clean = has_velocity or velocity.size == 0
     for k in range(joints.size):
         i, j = source[k], joints[k]
+        stored.before[1, j], stored.before[0, j] = stored.before[0, j], values[0, j]
+        clean &= not abs(position[i] - values[0, j]) > JUMP
         values[0, j] = position[i]
         values[1, j] = velocity[i] if has_velocity else np.nan
         values[2, j] = effort[i] if has_effort else np.nan
@@ -154,25 +164,6 @@ class JointSample(NamedTuple):
         return cls(nan, nan, nan, error, (), time_ns, stamp_ns)
 
 
-@dataclass(frozen=True)
-class _Layout:
-    """Where the joints of the model are in messages with one list of names.
-
-    Attributes:
-        names: the list, as received.
-        source: (m,) places in the message of the m joints of the model that it names.
-        joints: (m,) their places in the model, ascending.
-        complete: whether these are all joints of the model.
-        error: why such messages cannot be used; empty if they can.
-    """
-
-    names: list[str]
-    source: Indices
-    joints: Indices
-    complete: bool
-    error: str
-
-
 class JointInput:
     """Converts JointState messages to samples in the model's order; never raises on a message.
 
@@ -197,10 +188,12 @@ class JointInput:
         self.timeout_s = timeout_s
         self._values = np.full((3, len(names)), np.nan)  # position, velocity, effort
         self._time_ns = np.full(len(names), NEVER, dtype=np.int64)
+        self._before = np.full((2, len(names)), np.nan)
+        self._conflicts, self._conflict = ConflictCheck(self._names), ""
         self._newest_ns = NEVER
         self._assumed = np.zeros(len(names), dtype=bool)
-        self._layouts: dict[tuple[str, ...], _Layout] = {}
-        self._layout = self._make_layout([])
+        self._layouts: dict[tuple[str, ...], JointLayout] = {}
+        self._layout = JointLayout.from_names([], self._index)
         self._kernel = store_kernel()
         self.implausible = 0
         self.set_bounds(InputBounds(InputLimits()))
@@ -222,19 +215,19 @@ class JointInput:
 
         Returns:
             The joints at the time of the message, or None for a message about other joints than
-            the model's (a gripper's own driver) while the model's joints come in others.
+            the model's (a gripper's own driver) while the model's joints come in others, and for
+            one without positions (velocities or efforts alone), which leaves all as it is.
         """
         names, stamp_ns = msg.name, stamp_to_ns(msg.header.stamp)
         layout = self._layout if names == self._layout.names else self._layout_of(names)
         time_ns = stamp_ns or received_ns
         newer = stamp_ns and stamp_ns > self._newest_ns
         warnings = () if newer else self._check_stamp(layout, stamp_ns, received_ns)
-        error = layout.error
-        if len(msg.position) != len(names):
-            error = error or (
-                f"joint_states has {len(msg.position)} positions for {len(names)} names: "
-                "a message must carry one position for each name"
-            )
+        error = layout.problem(len(msg.position))
+        if not (error or len(msg.position)) and names:
+            if self._newest_ns != NEVER:  # velocities or efforts alone
+                return None
+            error = "joint_states has names and no positions: a driver must send these"
         suspect = bool(error)
         if not error and self._store(layout, msg, time_ns):
             suspect, error = True, self._not_finite(layout)
@@ -254,6 +247,9 @@ class JointInput:
         position, velocity, effort = self._values.copy()
         if suspect:
             warnings += self._check_velocity(layout, msg)
+        if suspect or self._conflict:
+            self._conflict = self._check_conflict(layout, time_ns)
+            warnings += (self._conflict,) * bool(self._conflict)
         spread_s = 0.0
         if not layout.complete:
             away_ns = np.abs(time_ns - self._time_ns[~self._assumed])
@@ -271,42 +267,27 @@ class JointInput:
         """
         self._lowest, self._highest = bounds.of_joints(self._names)
         bounded = self._values, self._lowest, self._highest
-        self._stored = Stored(*bounded, self._time_ns, self._assumed)
+        self._stored = Stored(*bounded, self._time_ns, self._assumed, self._before)
 
     def restart(self) -> None:
         """Forgets the times of all values, as they were another clock's."""
         self._time_ns[:] = self._newest_ns = NEVER
+        self._conflicts, self._conflict = ConflictCheck(self._names), ""
 
     # --- names -------------------------------------------------------------------------------
-    def _layout_of(self, names: Sequence[str]) -> _Layout:
+    def _layout_of(self, names: Sequence[str]) -> JointLayout:
         key = tuple(names)
         layout = self._layouts.get(key)
         if layout is None:
-            layout = self._make_layout(list(names))
+            layout = JointLayout.from_names(names, self._index)
             if len(self._layouts) >= MAX_LAYOUTS:  # a publisher that shuffles its names
                 self._layouts.clear()
             self._layouts[key] = layout
         self._layout = layout
         return layout
 
-    def _make_layout(self, names: list[str]) -> _Layout:
-        place = {name: i for i, name in enumerate(names)}
-        joints = np.array(
-            [i for i, n in enumerate(self._names) if n in place], dtype=np.int64
-        )
-        source = np.array([place[self._names[i]] for i in joints], dtype=np.int64)
-        counts = Counter(name for name in names if name in self._index)
-        twice = [name for name, count in counts.items() if count > 1]
-        error = ""
-        if twice:
-            error = (
-                f"joint_states names {listing(twice)} more than once: "
-                "a message may carry each joint once"
-            )
-        return _Layout(names, source, joints, len(joints) == len(self._names), error)
-
     # --- values ------------------------------------------------------------------------------
-    def _store(self, layout: _Layout, msg: JointState, time_ns: int) -> bool:
+    def _store(self, layout: JointLayout, msg: JointState, time_ns: int) -> bool:
         """Stores the values of a message; returns whether they need further checks."""
         back = self._newest_ns - time_ns
         self._newest_ns = time_ns if back < 0 or back > RESTART_NS else self._newest_ns
@@ -315,7 +296,7 @@ class JointInput:
             given = tuple(np.frombuffer(v) if len(v) else NO_VALUES for v in given)
         return self._kernel(*given, layout.source, layout.joints, self._stored, time_ns)
 
-    def _not_finite(self, layout: _Layout) -> str:
+    def _not_finite(self, layout: JointLayout) -> str:
         """Which positions of a message, now stored, are not finite; they are not known."""
         broken = layout.joints[~np.isfinite(self._values[0, layout.joints])]
         if not broken.size:
@@ -349,7 +330,7 @@ class JointInput:
         name, fix = WRONG[row]
         return f"joint_states has {name} that cannot be: {listing(text, 3)}; {fix}"
 
-    def _missing(self, layout: _Layout, time_ns: int) -> str:
+    def _missing(self, layout: JointLayout, time_ns: int) -> str:
         """Which joints are not known at a time, in words; empty when all are."""
         age_ns = np.abs(time_ns - self._time_ns)
         lacking = np.flatnonzero(~self._assumed & (age_ns > self.timeout_s * NS_PER_S))
@@ -369,9 +350,16 @@ class JointInput:
             "publish them, or list those that no driver reports in assumed_joints"
         )
 
+    def _check_conflict(self, layout: JointLayout, time_ns: int) -> str:
+        """Which joints two publishers contradict each other about; "" for none."""
+        jumped = np.zeros((1, len(self._names)), dtype=bool)
+        values = (row[layout.joints] for row in (self._values[0], *self._before))
+        jumped[0, layout.joints] = jumps_there_and_back(*values)
+        return self._conflicts.add(jumped, np.array([time_ns]))
+
     # --- warnings --------------------------------------------------------------------
     def _check_stamp(
-        self, layout: _Layout, stamp_ns: int, received_ns: int
+        self, layout: JointLayout, stamp_ns: int, received_ns: int
     ) -> tuple[str, ...]:
         """Warnings about a stamp that is not newer, before the message is stored."""
         if stamp_ns == 0:
@@ -393,7 +381,7 @@ class JointInput:
             "a clock that jumped, or a recording that was started again",
         )
 
-    def _check_velocity(self, layout: _Layout, msg: JointState) -> tuple[str, ...]:
+    def _check_velocity(self, layout: JointLayout, msg: JointState) -> tuple[str, ...]:
         """Warnings about the velocities of a message; none at all are no fault."""
         count, finite = len(msg.velocity), np.isfinite(msg.velocity)
         if count == 0 or (count == len(layout.names) and finite.all()):

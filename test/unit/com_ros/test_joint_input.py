@@ -103,11 +103,45 @@ def test_duplicated_joints(joints):
     )
 
 
-@pytest.mark.parametrize("count", [0, 2, 4])
+@pytest.mark.parametrize("count", [2, 4])
 def test_wrong_number_of_positions(joints, count):
     error = refuse(joints, message(position=[0.1] * count))
     assert f"joint_states has {count} positions for 3 names" in error
     assert "one position for each name" in error
+
+
+def test_messages_without_positions_leave_them_as_they_are(joints):
+    assert "no positions" in refuse(joints, message(position=(), velocity=(1, 2, 3)))
+    accept(joints, message(t=1.0))
+    for values in ({"velocity": (1, 2, 3)}, {"effort": (1, 2, 3)}, {}):
+        alone = message(position=(), t=1.01, **values)
+        assert joints.update(alone, 5_000_000_000) is None
+    wheel = message(["wheel"], (), (1.0,), t=1.02)
+    assert joints.update(wheel, 5_000_000_000) is None
+    sample = accept(joints, message(position=(0.2, 0.3, 0.4), t=1.02))
+    np.testing.assert_array_equal(sample.position, [0.2, 0.3, 0.4])
+    assert sample.warnings == ()
+
+
+def test_two_publishers_that_contradict_each_other_are_named(joints):
+    """Each with its own stamps; one of them sends zeros for hip and knee."""
+    for k in range(100):
+        accept(joints, message(position=(0.3, -0.2, 0.1), t=1.0 + 0.02 * k))
+        other = message(NAMES[:2], (0.0, 0.0), t=1.007 + 0.02 * k)
+        sample = accept(joints, other)
+    (warning,) = sample.warnings
+    assert "contradict each other: hip, knee jump there and back" in warning
+    for k in range(600):
+        sample = accept(joints, message(position=(0.3, -0.2, 0.1), t=4.0 + 0.02 * k))
+    assert sample.warnings == ()
+
+
+def test_joints_that_move_fast_or_shake_are_no_contradiction(joints):
+    rng = np.random.default_rng(0)
+    for k in range(500):
+        t = 0.01 * k
+        q = 0.5 * np.sin(2.0 * np.pi * 3.0 * t + np.arange(3)) + rng.normal(0, 2e-3, 3)
+        assert accept(joints, message(position=q, t=1.0 + t)).warnings == ()
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
