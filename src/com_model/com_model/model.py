@@ -275,7 +275,7 @@ def _warnings(urdf: Urdf) -> Iterator[str]:
             yield f"{joint.element}: {problem}. {fix}"
     for found in find_misspellings(urdf.node):
         if found.matters:
-            yield f"{found.first}: {found}; parsers skip it. com-audit --output corrects it"
+            yield f"{found.first}: {found}; parsers skip it. com-audit --fix corrects it"
 
 
 def _check_total_mass(urdf: Urdf, tree: Tree, mass: float) -> None:

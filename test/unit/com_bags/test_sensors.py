@@ -179,9 +179,7 @@ def test_two_publishers_are_recognised_by_names_or_frames(
         time = START + i // 2 * STEP
         joints[i][2] = messages.joints(time, ["b", "a"], [0.0, 0.0])
         wrenches[i + 1][2] = messages.wrench(time, np.zeros(6), "r_sole")
-    words = (
-        "/joint_states: two nodes publish it in turn: .* both with a, b: .* Let one node"
-    )
+    words = "/joint_states: two nodes publish it in turn: .* both with a, b: .* Let one node"
     refuses(read, write_bag(joints, name="joints"), words)
     words = "/l/wrench: two nodes publish it in turn, by frame_id: 'base' .*'r_sole'"
     refuses(read, write_bag(wrenches, name="wrenches"), words)

@@ -371,7 +371,7 @@ def test_the_command_reads_standard_input(data):
 
 def test_misspelt_tags_are_corrected_into_a_file(data, tmp_path, capsys):
     fixed = tmp_path / "fixed.urdf"
-    words = [str(data / "misspelt.urdf"), "--output", str(fixed)]
+    words = [str(data / "misspelt.urdf"), "--fix", str(fixed)]
     assert main(words) == 0
     assert audit(fixed).ok
     model = RobotModel.from_file(fixed)
@@ -423,7 +423,7 @@ def test_a_page_of_a_sound_robot_and_of_one_that_does_not_load(data, tmp_path):
     shown = assert_report(page.read_text())
     assert "svg" not in shown.tags
     assert "misspelt tag" in shown.text
-    fixed = ["--output", str(tmp_path / "fixed.urdf")]
+    fixed = ["--fix", str(tmp_path / "fixed.urdf")]
     assert (
         main([str(data / "misspelt.urdf"), *fixed, "--report", str(page), "--force"])
         == 0

@@ -1,11 +1,13 @@
 """Masses and inertias that no body of a link's size has, and what they have in common."""
 
+import json
 import re
 
 import numpy as np
 import pytest
 
-from com_model import audit, load_robot
+from com_model import RobotModel, audit, load_robot
+from com_model.commands.audit import main
 
 BOXES = {  # parent, origin in the parent, kg, size (m), centre (m)
     "pelvis": ("", (0, 0, 0), 8.0, (0.15, 0.25, 0.35), (0, 0, 0.15)),
@@ -187,3 +189,54 @@ def test_one_unit_is_one_finding():
 def test_robots_of_the_suite_pass(name):
     model, _ = load_robot(name)
     assert [i for i in audit(model).issues if i.severity != "info"] == []
+
+
+@pytest.mark.parametrize(
+    ("xml", "words"),
+    [
+        (robot(masses=1e3), "multiplied all masses by 0.001"),
+        (robot(inertias=1e6), "multiplied all inertias by 1e-06"),
+        (robot(degrees=True), "multiplied all limits by 0.0174533"),
+        (robot(more=frames(1.0)), "deleted the <inertial> of imu_frame, camera_frame"),
+        (robot(more=repeated()), "deleted the <inertial> of cover"),
+    ],
+    ids=["g", "kg mm2", "degrees", "frames", "copy"],
+)
+def test_what_is_beyond_doubt_is_corrected_into_a_new_file(
+    tmp_path, capsys, xml, words
+):
+    old, new = tmp_path / "old.urdf", tmp_path / "new.urdf"
+    old.write_text(xml)
+    assert main([str(old), "--fix", str(new)]) == 0
+    out = capsys.readouterr().out
+    assert words in out
+    assert f"wrote {new}" in out
+    assert old.read_text() == xml
+    assert not audit(new).issues
+    fixed, sound = RobotModel.from_file(new), RobotModel.from_urdf(robot())
+    np.testing.assert_allclose(fixed.bodies.mass, sound.bodies.mass, rtol=1e-9)
+    limit = np.radians(120.0) if "limits" in words else 2.1
+    np.testing.assert_allclose(fixed.upper, limit, rtol=1e-8)
+    with pytest.raises(SystemExit):  # it overwrites nothing
+        main([str(old), "--fix", str(new)])
+
+
+def test_what_is_not_beyond_doubt_stays(tmp_path):
+    old, new = tmp_path / "old.urdf", tmp_path / "new.urdf"
+    old.write_text(robot(changes={"head": (100.0, 1.0)}))
+    assert main([str(old), "--fix", str(new)]) == 1
+    assert new.read_text() == old.read_text()
+
+
+def test_json_of_several_files(tmp_path, capsys):
+    sound, wrong = tmp_path / "sound.urdf", tmp_path / "wrong.urdf"
+    sound.write_text(robot())
+    wrong.write_text(robot(masses=1e3))
+    assert main([str(sound), str(wrong), "--json"]) == 1
+    first, second = (json.loads(line) for line in capsys.readouterr().out.splitlines())
+    assert (first["file"], first["issues"]) == (str(sound), [])
+    (issue,) = second["issues"]
+    assert (issue["severity"], issue["element"]) == ("error", "all links")
+    assert issue["correction"] == {"what": "masses", "factor": 0.001, "links": []}
+    with pytest.raises(SystemExit):
+        main([str(sound), str(wrong), "--fix", str(tmp_path / "new.urdf")])

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from com_model.arrays import Array
-from com_model.checks.issues import Issue
+from com_model.checks.issues import Correction, Issue
 from com_model.model import RobotModel
 from com_model.shapes.urdf_shapes import ShapeReader
 from com_model.text import listing
@@ -109,12 +109,12 @@ def check_sizes(model: RobotModel, urdf: Urdf, meshes: bool) -> list[Issue]:
         unit = _unit(masses, _MASS_UNITS, 0.05)
         unit = unit or ("" if same else _unit(inertias, _INERTIA_UNITS, 0.1))
     if unit in _MASS_UNITS:
-        return [_unit_issue("masses", unit, "kg", model)]
+        return [_unit_issue("masses", unit, "kg")]
     issues = [issue for size in sizes if (issue := _density_issue(size))]
     if same:
         return [*same, *issues]
     if unit:
-        return [_unit_issue("inertias", unit, "kg m^2", model), *issues]
+        return [_unit_issue("inertias", unit, "kg m^2"), *issues]
     return issues + [issue for size in sizes if (issue := _inertia_issue(size))]
 
 
@@ -161,12 +161,13 @@ def _unit(
     return name if abs(np.log(factor / units[name])) < 2.0 * _UNIT_WIDTH else ""
 
 
-def _unit_issue(what: str, unit: str, right: str, model: RobotModel) -> Issue:
+def _unit_issue(what: str, unit: str, right: str) -> Issue:
     message = (
         f"the {what} are in {unit}: of most links they are as many times too large"
     )
     fix = f"Divide all {what} by the {unit} in one {right}, or export again in {right}"
-    return Issue("error", "all links", message, fix)
+    correction = Correction(what, 1.0 / (_MASS_UNITS | _INERTIA_UNITS)[unit])
+    return Issue("error", "all links", message, fix, correction)
 
 
 def _density_issue(size: LinkSize) -> Issue | None:
@@ -248,7 +249,8 @@ def _repeated(urdf: Urdf) -> list[Issue]:
                 f"last digit: its {below.mass:g} kg count twice"
             )
             fix = "Delete the <inertial> of one of the two"
-            issues.append(Issue("warning", below.element, message, fix))
+            own = Correction("no mass", links=(below.name,))
+            issues.append(Issue("warning", below.element, message, fix, own))
     return issues
 
 
@@ -270,7 +272,8 @@ def _frames(urdf: Urdf, shaped: set[str]) -> list[Issue]:
         f"{len(found)} frames without shape have a mass that looks like a placeholder"
     )
     fix = "Delete their <inertial>: a frame needs none"
-    return [Issue("warning", f"links {listing(found)}", message, fix)]
+    correction = Correction("no mass", links=tuple(found))
+    return [Issue("warning", f"links {listing(found)}", message, fix, correction)]
 
 
 def _placeholders(urdf: Urdf) -> list[Issue]:
@@ -364,7 +367,8 @@ def check_limits(urdf: Urdf) -> list[Issue]:
         return []
     message = f"{len(beyond)} of {len(limits)} revolute joints turn more than twice"
     fix = "The limits are in degrees: multiply lower and upper by pi/180"
-    return [Issue("error", listing(beyond, 3), message, fix)]
+    correction = Correction("limits", np.pi / 180.0)
+    return [Issue("error", listing(beyond, 3), message, fix, correction)]
 
 
 def mirror_miss(R: Array, inertia: Array, other: Array, axis: int) -> float:
