@@ -1,11 +1,12 @@
-"""Units by physics: readings of a robot on its feet that are not in the unit they are taken for.
+"""Units, signs and axes by physics: readings of a robot on its feet that are not what they seem.
 
-Joints have limits, the gyroscope turns the vertical, the accelerometer reads gravity, and the
-joints' torques carry the weight. What disagrees by the factor of another unit is refused by its
-name; what disagrees in other ways is for those who use the readings.
+Joints have limits, the gyroscope turns the vertical, the accelerometer reads gravity, the feet are
+below the trunk, and joints' torques, force sensors and force plates carry the weight. What
+disagrees by the factor of another unit, a sign or an axis is refused by its name.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.ndimage import uniform_filter1d
@@ -18,7 +19,7 @@ from com_model.contact import SUPPORT_LOAD
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.inverse_dynamics import Dynamics
 from com_model.dynamics.link_frames import LinkFrames
-from com_model.geometry.rotations import skew
+from com_model.geometry.rotations import angle_between, skew
 from com_model.text import listing
 
 DEGREE = np.pi / 180.0
@@ -31,17 +32,103 @@ _SPAN = 0.1  # s, over which the vertical turns
 _INSTANTS = 300  # at which the torques are compared with the weight
 _STRIDE = 0.6  # s, over which a walking robot carries its weight on average
 _SINGULAR = 1e-3
+_FROZEN = (
+    1e-3  # of the vertical, that changes less where a driver repeats an orientation
+)
 _REVERSED = 0.08  # of the weight, that a foot pulls
 _NEAR = 0.2  # of the logarithm of a factor
 _GRAVITIES = {"g": 1.0, "mg": 1000.0}
-_TORQUES = {
-    "kgf m": 1.0 / 9.80665,
-    "kgf cm": 100.0 / 9.80665,
-    "lbf in": 8.850746,
-    "N cm": 100.0,
-    "N mm": 1000.0,
-}
-"""How many of a unit are one N m."""
+_ASKEW, _TURNED = (
+    np.deg2rad(20.0),
+    0.02,
+)  # of the vertical; rad/s, rms, of a trunk that moves
+_EMPTY = 0.05  # of the weight, below which sensors read nothing
+
+
+@dataclass(frozen=True)
+class WeightReading:
+    """What carries a robot's weight by its readings, and how to correct it.
+
+    Attributes:
+        source: what reads, in words.
+        expected: the unit, in words.
+        units: how many of another unit are one of the expected, by name.
+        other: what it may be where no unit explains it.
+    """
+
+    source: str
+    expected: str
+    units: Mapping[str, float]
+    other: str
+
+    def problem(
+        self, fractions: Array, names: Sequence[str], mass: float
+    ) -> UnitError | None:
+        """Finds the unit or the sign by which the feet carry the weight.
+
+        Args:
+            fractions: (F,) of the weight, on each foot, upwards.
+            names: Of the feet.
+            mass: kg, of the robot.
+
+        Returns:
+            The error; None where the feet carry the weight, or the robot hangs.
+        """
+        ratio, low, high = float(fractions.sum()), *PLAUSIBLE
+        pulls = [n for n, x in zip(names, fractions, strict=True) if x < -_REVERSED]
+        if len(pulls) < len(names) and pulls and low < np.abs(fractions).sum() < high:
+            return UnitError(
+                f"by {self.source} {listing(pulls)} would pull at the ground, and the feet carry "
+                "the weight if these readings have the opposite sign: correct their signs "
+                "(scale: -1.0 in a mapping)",
+                "sign",
+            )
+        found = (
+            f"by {self.source} the feet carry {ratio:.2g} times the weight of the URDF "
+            f"({mass:.1f} kg)"
+        )
+        if -high < ratio < -low:
+            text = f"{found}: they have the opposite sign. Correct it (scale: -1.0 in a mapping)"
+            return UnitError(text, "sign")
+        off = {u: abs(np.log(max(ratio, 1e-9) / f)) for u, f in self.units.items()}
+        unit = min(off, key=lambda each: off[each])
+        if off[unit] < _NEAR:
+            return UnitError(
+                f"{found}: they are in {unit}. Expected {self.expected}: convert "
+                f"them (scale: {1.0 / self.units[unit]:.4g} in a mapping)",
+                unit,
+            )
+        if ratio > high or ratio < -SUPPORT_LOAD or SUPPORT_LOAD < ratio < low:
+            text = f"{found}: they are {self.other}. Expected {self.expected}"
+            return UnitError(text, "A" if self is EFFORTS else "?")
+        return None
+
+
+EFFORTS = WeightReading(
+    "the joints' efforts",
+    "N m at the joint",
+    {
+        "kgf m": 1.0 / 9.80665,
+        "kgf cm": 100.0 / 9.80665,
+        "lbf in": 8.850746,
+        "N cm": 100.0,
+        "N mm": 1000.0,
+    },
+    "motor currents (A: multiply by torque constant and gear ratio) or in another unit, or the "
+    "URDF's mass is wrong",
+)
+FORCES = WeightReading(
+    "the force sensors",
+    "N",
+    {
+        "kgf": 1.0 / 9.80665,
+        "lbf": 1.0 / 4.4482216,
+        "gf": 1000.0 / 9.80665,
+        "mN": 1000.0,
+        "kN": 0.001,
+    },
+    "in another unit, or the mass is wrong",
+)
 
 
 def check_units(
@@ -70,7 +157,15 @@ def check_units(
                 f"Expected m/s^2: convert it, or give the unit in a mapping ({_in_mapping(unit)})",
                 unit,
             )
-    _check_gyro(log, R)
+    try:
+        _check_gyro(log, R)
+        _check_up(log, model, feet, R)
+    except UnitError as error:
+        where = f"the axes that link {imu_link!r} has in the URDF"
+        text = f"{error}. Expected rad/s, m/s^2 with gravity, and the orientation, all in {where}"
+        raise UnitError(
+            text if error.unit == "axes" else str(error), error.unit
+        ) from None
     up = log.specific_force @ R.T if log.up is None else log.up
     _check_torques(log, model, feet, up)
 
@@ -117,14 +212,43 @@ def _check_gyro(log: WalkLog, R: Array) -> None:
         a, b = turn[step:] - turn[:-step], log.up[step:] - log.up[:-step]
         size = float((a**2).sum())
         follows = float((a * b).sum()) / max(size, 1e-12)
-        if np.ptp(log.up, axis=0).max() > 1e-3:
+        if np.ptp(log.up, axis=0).max() > _FROZEN:
             degrees = 0.5 < follows / DEGREE < 2.0
+            moves = size > (_TURNED * step * period) ** 2 * len(a)
+            if moves and not degrees and not 0.5 < follows < 2.0:
+                raise UnitError(
+                    f"the orientation turns {follows:.2f} times as fast as the gyroscope reads",
+                    "axes",
+                )
     if degrees:
         raise UnitError(
             f"the gyroscope reads {rms:.3g}, rms, and the trunk turns {rms * DEGREE:.2g} rad/s: it "
             "is in deg/s. Expected rad/s: convert it, or give the unit in a mapping (unit: deg/s)",
             "deg/s",
         )
+    if rms > _SPIN:
+        raise UnitError(f"the gyroscope reads {rms:.2f} rad/s, rms", "axes")
+
+
+def _check_up(log: WalkLog, model: RobotModel, feet: Sequence[Foot], R: Array) -> None:
+    """Refuses an orientation that contradicts the accelerometer, or puts the feet above."""
+    force = np.nanmean(log.specific_force, axis=0) @ R.T
+    size, up = float(np.linalg.norm(force)), force
+    if not 0.8 < size / GRAVITY < 1.25:
+        raise UnitError(f"the accelerometer reads {size:.1f} m/s^2 on average", "axes")
+    if log.up is not None and np.ptp(log.up, axis=0).max() > _FROZEN:
+        up = np.nanmean(log.up, axis=0)
+        if (off := angle_between(force, up)) > _ASKEW:
+            raise UnitError(
+                f"orientation and accelerometer differ by {np.degrees(off):.0f} degrees about up "
+                "(is the quaternion in the order x, y, z, w?)",
+                "axes",
+            )
+    known = log.position[np.isfinite(log.position).all(axis=1)]
+    if feet and len(known):
+        frames = LinkFrames(model, [f.frame for f in feet], [f.center for f in feet])
+        if up @ frames.poses(np.median(known, axis=0))[1].mean(axis=0) > 0.0:
+            raise UnitError("by the IMU the feet are above the trunk", "axes")
 
 
 def _check_torques(
@@ -154,42 +278,14 @@ def _check_torques(
     total = uniform_filter1d(pushes.sum(axis=0), width)
     on_feet = total >= 0.5 * np.quantile(total, 0.9)
     fractions = pushes[:, on_feet].mean(axis=1) / (model.mass * GRAVITY)
-    whole = float(np.abs(fractions).sum())
     # without torques the ground would still have to hold the legs
-    still = np.einsum("kfi,ki->k", load[on_feet, :, :3], vertical[on_feet]).mean()
-    still /= model.mass * GRAVITY
-    ratio = float((fractions.sum() - still) / (1.0 - still))
-    low, high = PLAUSIBLE
-    pulls = [f.frame for f, x in zip(feet, fractions, strict=True) if x < -_REVERSED]
-    if pulls and len(pulls) < len(feet) and low < whole < high:
-        raise UnitError(
-            f"by the joints' efforts {listing(pulls)} would pull at the ground, and the feet carry "
-            f"the weight if the efforts of these legs have the opposite sign: correct their signs "
-            "(scale: -1.0 in a mapping)",
-            "sign",
-        )
-    off = {u: abs(np.log(max(ratio, 1e-9) / f)) for u, f in _TORQUES.items()}
-    unit = min(off, key=lambda each: off[each])
-    if off[unit] < _NEAR:
-        raise UnitError(
-            f"{_carry(ratio, model)}: they are in {unit}. Expected N m at the joint: convert "
-            f"them (scale: {1.0 / _TORQUES[unit]:.4g} in a mapping)",
-            unit,
-        )
-    if SUPPORT_LOAD < ratio < low or ratio > high:
-        raise UnitError(
-            f"{_carry(ratio, model)}: they are motor currents (A) or in another unit, or the "
-            "URDF's mass is wrong. Expected N m at the joint: multiply currents by torque constant "
-            f"and gear ratio, {1.0 / ratio:.2g} N m/A in all if the mass is right",
-            "A",
-        )
-
-
-def _carry(ratio: float, model: RobotModel) -> str:
-    return (
-        f"by the joints' efforts the feet carry {ratio:.2g} times the weight of the URDF "
-        f"({model.mass:.1f} kg)"
+    still = np.einsum("kfi,ki->kf", load[on_feet, :, :3], vertical[on_feet]).mean(
+        axis=0
     )
+    still /= model.mass * GRAVITY
+    fractions = (fractions - still) / (1.0 - still.sum())
+    if error := EFFORTS.problem(fractions, [foot.frame for foot in feet], model.mass):
+        raise error
 
 
 def leg_joints(model: RobotModel, feet: Sequence[Foot]) -> list[Indices]:

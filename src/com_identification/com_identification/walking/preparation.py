@@ -7,7 +7,7 @@ import numpy as np
 from scipy.ndimage import maximum_filter1d
 
 from com_bags import UnitError, WalkLog, check_units
-from com_bags.unit_checks import PLAUSIBLE
+from com_bags.unit_checks import EFFORTS
 from com_identification.exceptions import WalkError
 from com_identification.walking.kernels import Limbs
 from com_identification.walking.log import (
@@ -28,7 +28,6 @@ from com_model.bodies import Indices
 from com_model.contact import SUPPORT_LOAD
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.kinematics import body_poses
-from com_model.geometry.rotations import angle_between
 from com_model.text import listing, quote
 
 _WALKED = 0.4  # fraction of the time
@@ -37,7 +36,6 @@ _HANGING_TIME = 0.8  # s, longer than the flight of a run
 _FALLEN = np.deg2rad(45.0)
 # s without a change of the torque; fraction of samples without one
 _STUCK, _ABSENT = 2.0, 0.1
-_ASKEW, _SPUN, _TURNED = np.deg2rad(20.0), 3.0, 0.02  # of the vertical; rad/s, rms
 # rad by which the vertical of a driver without orientation turns at most
 _FROZEN = 1e-6
 _MOST_CARRIED = 0.5  # fraction of the time without load on the feet
@@ -183,14 +181,6 @@ def prepare(
     effort = np.sqrt(np.concatenate([m.tau**2 for m in motions]).mean(axis=0))
     posture = np.concatenate([m.q for m in motions]).mean(axis=0)
     _, p = body_poses(model.bodies, posture)
-    for number, (log, each) in enumerate(zip(logs, data, strict=True), start=1):
-        if log.has_imu and (
-            fault := imu_fault(each, p[limbs.body].mean(axis=0), log.up is not None)
-        ):
-            raise WalkError(
-                f"recording {number}: {fault}. Expected rad/s, m/s^2 with gravity, and the "
-                f"orientation, all in the axes that link {imu!r} has in the URDF"
-            )
     check_motion(data, limbs, least_time)
     length = float(np.linalg.norm(p[limbs.body] - p[limbs.path[:, 0]], axis=1).mean())
     load = drive_sizes(model.effort_limits, effort)
@@ -319,42 +309,6 @@ def measured_joints(model: RobotModel, limbs: Limbs, logs: Sequence[WalkLog]) ->
     return known
 
 
-def imu_fault(each: ConditionedLog, feet: Array, oriented: bool) -> str:
-    """Returns what is wrong with the IMU, in words; "" if nothing.
-
-    The vertical u rotates with the gyroscope's rate, du/dt = -w x u, and on average agrees with
-    the accelerometer, which measures g; the feet are below it.
-
-    Args:
-        each: a recording.
-        feet: (3,) m, mean position of the feet in the root link.
-        oriented: whether the IMU's driver provides an orientation.
-    """
-    motion, squares = each.motion, each.motion.omega**2
-    force, up = motion.force.mean(axis=0), motion.up.mean(axis=0)
-    size, spin = (
-        float(np.linalg.norm(force)),
-        float(np.sqrt(squares.sum(axis=1).mean())),
-    )
-    turn, rate = (
-        np.cross(motion.up, motion.omega),
-        np.gradient(motion.up, each.period, axis=0),
-    )
-    known = oriented and bool((turn**2).sum() > _TURNED**2 * len(turn))
-    follows = float((turn * rate).sum() / (turn**2).sum()) if known else 1.0
-    if not 0.8 < size / GRAVITY < 1.25:
-        return f"the accelerometer reads {size:.1f} m/s^2 on average"
-    if (off := angle_between(force, up)) > _ASKEW:
-        return f"orientation and accelerometer differ by {np.degrees(off):.0f} degrees about up"
-    if up @ feet > 0.0:
-        return "by the IMU the feet are above the trunk"
-    if not 0.5 < follows < 2.0:
-        return (
-            f"the orientation turns {follows:.2f} times as fast as the gyroscope reads"
-        )
-    return f"the gyroscope reads {spin:.2f} rad/s, rms" if spin > _SPUN else ""
-
-
 def check_motion(
     data: Sequence[ConditionedLog], limbs: Limbs, least_time: float = LEAST_TIME
 ) -> None:
@@ -416,17 +370,8 @@ def check_loads(
     ratio = sum(carried.sum() for carried, _ in pairs) / sum(
         weight.sum() for _, weight in pairs
     )
-    if not PLAUSIBLE[0] < ratio < PLAUSIBLE[1] and abs(ratio) > SUPPORT_LOAD:
-        cause = (
-            "have the opposite sign"
-            if -PLAUSIBLE[1] < ratio < -PLAUSIBLE[0]
-            else "are in another unit"
-        )
-        raise WalkError(
-            f"by the joints' efforts the feet carry {ratio:.2g} times the weight of the URDF "
-            f"({mass:.1f} kg): the efforts {cause}, or the URDF's mass is wrong. Expected N m at "
-            "the joint: multiply motor currents by torque constant and gear ratio"
-        )
+    if error := EFFORTS.problem(np.array([ratio]), ["feet"], mass):
+        raise WalkError(str(error))
     for number, (each, (loads, _)) in enumerate(zip(data, contacts, strict=True), 1):
         light = ~carrying(each, loads, mass)
         if light.mean() > _MOST_CARRIED:
