@@ -409,10 +409,11 @@ def _read_mot(file: Path) -> Mapping[str, Any]:
 
 def _read_trc(file: Path) -> Mapping[str, Any]:
     """Markers: columns Time (s) and NAME.x, .y, .z in m."""
-    _, keys, values, markers, _ = (line.split("\t") for line in _head(file, 5))
-    about = {
-        key.strip(): value.strip() for key, value in zip(keys, values, strict=False)
-    }
+    _, keys, values, line, _ = _head(
+        file, 5
+    )  # some pad their cells with tabs and blanks
+    about = dict(zip(keys.split(), values.split(), strict=False))
+    markers = line.split("\t")
     meter = LENGTHS.get(about.get("Units", "").lower())
     if meter is None or [name.strip().lower() for name in markers[:2]] != [
         "frame#",

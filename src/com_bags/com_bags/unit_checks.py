@@ -6,7 +6,7 @@ disagrees by the factor of another unit, a sign or an axis is refused by its nam
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.ndimage import uniform_filter1d
@@ -42,7 +42,6 @@ _ASKEW, _TURNED = (
     np.deg2rad(20.0),
     0.02,
 )  # of the vertical; rad/s, rms, of a trunk that moves
-_EMPTY = 0.05  # of the weight, below which sensors read nothing
 
 
 @dataclass(frozen=True)
@@ -83,10 +82,7 @@ class WeightReading:
                 "(scale: -1.0 in a mapping)",
                 "sign",
             )
-        found = (
-            f"by {self.source} the feet carry {ratio:.2g} times the weight of the URDF "
-            f"({mass:.1f} kg)"
-        )
+        found = f"by {self.source} the feet carry {ratio:.2g} times the weight ({mass:.1f} kg)"
         if -high < ratio < -low:
             text = f"{found}: they have the opposite sign. Correct it (scale: -1.0 in a mapping)"
             return UnitError(text, "sign")
@@ -129,6 +125,7 @@ FORCES = WeightReading(
     },
     "in another unit, or the mass is wrong",
 )
+PLATES = replace(FORCES, source="the force plates")
 
 
 def check_units(

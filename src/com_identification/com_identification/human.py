@@ -15,8 +15,10 @@ import numpy as np
 from scipy.optimize import least_squares
 from scipy.spatial.transform import Rotation
 
-from com_bags import Table, TableError, read_table
+from com_bags import Table, TableError, UnitError, read_table
 from com_bags.tables import LENGTHS
+from com_bags.unit_checks import PLATES
+from com_identification.exceptions import PostureError
 from com_identification.regression.postures import (
     Posture,
     make_posture,
@@ -26,6 +28,8 @@ from com_identification.regression.statics import Statics
 from com_identification.settings import IdentificationSettings, SensorPriors
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, FrozenArrays
+from com_model.contact import SUPPORT_LOAD
+from com_model.dynamics import GRAVITY
 from com_model.exceptions import ConfigError, pip_install
 from com_model.geometry.rotations import skew
 from com_model.strict_yaml import Section
@@ -233,6 +237,9 @@ class MarkerFit:
         return np.asarray(std * np.linalg.inv(np.linalg.qr(J, mode="r")))
 
 
+BESIDE = 0.5  # m, between the centre of pressure and the middle of the markers at most
+
+
 @dataclass(frozen=True, eq=False)
 class MarkerTrial(FrozenArrays):
     """N frames of a motion capture with force plates; laboratory axes, z up.
@@ -353,6 +360,50 @@ def read_trial(path: str | Path, plates: str | Path | None = None) -> MarkerTria
     wrench = (wrench.reshape(-1, 2, 3) @ turn.T).reshape(-1, 6)
     seen = markers.transpose(1, 0, 2)[inside] @ turn.T
     return _upright(MarkerTrial(rate, names, seen, wrench[inside]), forces.source)
+
+
+def check_plates(trial: MarkerTrial, mass: float) -> None:
+    """Checks that the plates carry the person, below the markers.
+
+    Args:
+        trial: Of the person, who stands on the plates.
+        mass: kg, of the person.
+
+    Raises:
+        UnitError: The forces are in another unit than N, or the points than m; names it.
+        PostureError: Nobody stands on the plates, or they have other axes than the markers.
+    """
+    vertical = trial.wrench[:, 2]
+    on = vertical >= 0.5 * np.quantile(vertical, 0.9)  # it may step onto them first
+    ratio = float(vertical[on].mean()) / (mass * GRAVITY)
+    if error := PLATES.problem(np.array([ratio]), ["the person"], mass):
+        raise error
+    if ratio < SUPPORT_LOAD:
+        raise PostureError(
+            f"the force plates carry {ratio:.2g} times the weight ({mass:.1f} kg): expected the "
+            "person to stand on them; give the plates of this trial (--plates), in N"
+        )
+    if not trial.wrench[on][:, 3:].any():
+        raise PostureError(
+            "the force plates' points of application and torques are all 0: export them, too"
+        )
+    x, y, z = (float(v) for v in np.median(trial.wrench[on][:, [4, 3, 2]], axis=0))
+    center = np.array([-x, y]) / z
+    person = np.nanmedian(trial.markers[on][..., :2], axis=(0, 1))
+    for unit, meter in sorted(LENGTHS.items(), key=lambda item: -item[1]):
+        if np.linalg.norm(meter * center - person) > BESIDE:
+            continue
+        if meter == 1.0:
+            return
+        raise UnitError(
+            f"by the force plates the person stands {np.linalg.norm(center - person):.3g} m from "
+            f"the markers: the points or the torques are in {unit}. Expected m and N m",
+            unit,
+        )
+    raise PostureError(
+        f"by the force plates the person stands {np.linalg.norm(center - person):.3g} m from the "
+        "markers: expected both in the same axes, with the same origin"
+    )
 
 
 def _times(table: Table) -> Array:

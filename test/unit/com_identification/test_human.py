@@ -4,10 +4,13 @@ import numpy as np
 import pytest
 import yaml
 
-from com_bags import TableError
+from com_bags import TableError, UnitError
 from com_identification.commands.human import main
+from com_identification.exceptions import PostureError
 from com_identification.human import (
     MarkerFit,
+    MarkerTrial,
+    check_plates,
     human_posture,
     human_urdf,
     read_c3d,
@@ -337,6 +340,43 @@ def test_forces_at_other_times_and_missing_files_are_refused(person, tmp_path):
         read_trial(trc, mot)
     with pytest.raises(TableError, match="does not exist"):
         read_trial(trc, tmp_path / "none.mot")
+
+
+def test_padded_cells_of_a_trc_are_read(tmp_path, person):
+    trc, mot = small_trial(tmp_path, person)
+    lines = trc.read_text().splitlines()
+    sound = read_trial(trc, mot)
+    lines[2] = lines[2].replace("\t", "\t\t ")
+    trc.write_text("\n".join(lines) + "\n")
+    np.testing.assert_array_equal(read_trial(trc, mot).markers, sound.markers)
+
+
+@pytest.mark.parametrize(
+    ("force", "point", "error", "words"),
+    [
+        (1.0, 1.0, None, ""),
+        (1.0 / 4.4482216, 1.0, UnitError, "they are in lbf"),
+        (1.0 / 9.80665, 1.0, UnitError, "they are in kgf"),
+        (1.0, 1000.0, UnitError, "are in mm. Expected m"),
+        (1.0, 0.0, PostureError, "points of application and torques are all 0"),
+        (0.001, 1.0, UnitError, "they are in kN"),
+        (0.0, 1.0, PostureError, "expected the person to stand on them"),
+    ],
+)
+def test_plates_that_do_not_fit_the_person_are_refused(force, point, error, words):
+    """Of a person of 70 kg who stands at x = 0.6, y = 0.3 m."""
+    vertical = force * 70.0 * 9.80665
+    wrench = np.array(
+        [0.0, 0.0, vertical, 0.3 * point * vertical, -0.6 * point * vertical, 0.0]
+    )
+    markers = np.array([[0.6, 0.3, 1.0], [0.65, 0.25, 0.2]])
+    frames = np.ones((50, 1))
+    trial = MarkerTrial(100.0, ("a", "b"), markers * frames[:, None], wrench * frames)
+    if error is None:
+        check_plates(trial, 70.0)
+        return
+    with pytest.raises(error, match=words):
+        check_plates(trial, 70.0)
 
 
 def test_each_trial_has_its_plates(capsys):

@@ -111,6 +111,7 @@ def identify_person(
     trials, postures = [], []
     for path, forces in zip(arguments.trial, plates, strict=True):
         trials.append(human.read_trial(path, forces))
+        human.check_plates(trials[-1], arguments.mass)
         found, seconds = human.trial_postures(model, trials[-1], markers, std)
         postures += found
         parts = ", ".join(f"{name} {value:.1f} s" for name, value in seconds.items())
