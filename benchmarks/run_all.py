@@ -44,6 +44,7 @@ ALL = (
     "bag_identification",
     "walking_identification",
     "walking_identification_baselines",
+    "slow_identification",
     "randomisation",
     "health",
     "versus",

@@ -87,7 +87,7 @@ KERNELS = {
     "collisions": 30,
     "walking": 234,
     "trot": 18,
-    "trunk": 94,
+    "trunk": 140,
     "tip_over": 20,
     "walk_identification": 40,
 }

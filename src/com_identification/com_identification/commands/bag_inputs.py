@@ -44,6 +44,7 @@ from com_model.exceptions import ConfigError
 from com_model.strict_yaml import Section, read_yaml
 
 BOTH = "rest,walk"  # of --use
+SLOW = ("sway", "hang")
 
 
 def is_walk(arguments: argparse.Namespace, robot: RobotInputs) -> bool:
@@ -56,7 +57,7 @@ def is_walk(arguments: argparse.Namespace, robot: RobotInputs) -> bool:
         robot: of the recordings.
     """
     if arguments.loaded or arguments.use is not None:
-        return bool(arguments.loaded) or arguments.use in ("walk", BOTH)
+        return bool(arguments.loaded) or arguments.use in ("walk", BOTH, *SLOW)
     if arguments.known_com or arguments.tip_over:
         return False
     types = set().union(*(_types(path, robot) for path in arguments.files))

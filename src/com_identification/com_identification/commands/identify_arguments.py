@@ -28,13 +28,18 @@ def parser() -> argparse.ArgumentParser:
     )
     text = "also use slow motion between the postures; inertial forces are treated as noise"
     add("--slow-motion", action="store_true", help=text)
-    text = "what the robot does: rest in postures on foot force sensors, walk without them, or both"
+    text = "what the robot does: rest in postures on foot force sensors, walk without them, or "
+    text += "both; sway slowly on both feet, or hang from a rope"
     add(
         "--use",
-        choices=("rest", "walk", "rest,walk"),
-        metavar="rest|walk|rest,walk",
+        choices=("rest", "walk", "rest,walk", "sway", "hang"),
+        metavar="rest|walk|rest,walk|sway|hang",
         help=text,
     )
+    text = "with --use sway: recordings of the same robot as it hangs from a rope"
+    add("--hung", metavar="FILE", nargs="+", default=[], help=text)
+    text = "point that a hanging robot's rope pulls at: a link, and m in its axes"
+    add("--rope", metavar=("LINK", "X", "Y", "Z"), nargs=4, help=text)
     text = "links: all (default); two-postures: the total CoM alone, printed, from a tilted shape"
     add("--method", choices=("links", "two-postures"), default="links", help=text)
     add("--mass", type=_mass, metavar="KG", help="of the robot as it walked, weighed")

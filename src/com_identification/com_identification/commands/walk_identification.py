@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import cast
 
 from com_bags import Bag, SensorReader, WalkLog, even_times, read_walk
+from com_identification.commands.bag_inputs import SLOW
 from com_identification.commands.output import output_directory
 from com_identification.commands.robot_inputs import (
     RobotInputs,
@@ -18,6 +19,7 @@ from com_identification.exceptions import WalkError
 from com_identification.health.changes import append
 from com_identification.health.walks import walk_record
 from com_identification.regression.postures import Posture
+from com_identification.slow.identify import identify_slow
 from com_identification.walking.evidence import Evidence, Verdict
 from com_identification.walking.fusion import fuse
 from com_identification.walking.identify import WalkResult, identify_walking
@@ -33,6 +35,7 @@ from com_identification.walking.report import (
     sections,
 )
 from com_identification.walking.unknowns import Scale
+from com_model import Frame, UnknownNameError
 from com_model.text import columns
 
 _OF_POSTURES = ("settings", "marks", "marker_topic")
@@ -85,7 +88,10 @@ def identify_walk(
         whole = [read(path) for path in arguments.files]
         scale = Scale(arguments.mass, arguments.mass_std)
         result = evidence = None
-        if arguments.loaded or standing is not None:
+        if arguments.use in SLOW:
+            hung = [read(path) for path in arguments.hung]
+            result = _identify_slow(arguments, robot, whole, hung, scale)
+        elif arguments.loaded or standing is not None:
             logs = [part for log in whole for part in walking_parts(log)]
             result = identify_walking(logs, robot.model, robot.config, scale)
         else:
@@ -112,6 +118,28 @@ def identify_walk(
         record = walk_record(result, bags, arguments.serial, "bag")
         print("\n".join(["", *append(arguments.record, record)]))
     return 0 if result.accepted else 1
+
+
+def _identify_slow(
+    arguments: argparse.Namespace,
+    robot: RobotInputs,
+    logs: Sequence[WalkLog],
+    hung: Sequence[WalkLog],
+    scale: Scale,
+) -> WalkResult:
+    """Identifies from slow motions: logs are of --use, hung of --hung."""
+    rope = None
+    if arguments.rope:
+        link, *place = arguments.rope
+        try:
+            rope = Frame("rope", link, tuple(float(value) for value in place))
+            robot.model.link_index(link)
+        except (ValueError, UnknownNameError) as error:
+            raise WalkError(
+                f"--rope {' '.join(arguments.rope)}: {error}. Expected LINK X Y Z in m"
+            ) from None
+    kinds = [arguments.use == "hang"] * len(logs) + [True] * len(hung)
+    return identify_slow([*logs, *hung], kinds, robot.model, robot.config, scale, rope)
 
 
 def _write_evidence(folder: Path, output: Path, evidence: Evidence) -> int:

@@ -113,13 +113,13 @@ def accept(
         held: rows that the fit has not seen.
         scale: the mass that was weighed.
     """
-    n, z = unknowns.model.n_joints, found.z
+    z = found.z
     x, fixed = unknowns.coefficients(z), unknowns.std.copy()
     fixed[: unknowns.joint_slice(FRICTIONS[0]).start] *= _FIXED
     total, tempering = found.information.sum(axis=0), found.tempering
     friction = replace(unknowns, std=fixed)
     urdf = unknowns.coefficients(descend(total, friction, unknowns.mean, tempering))
-    ours, before = unexplained(held, x, n), unexplained(held, urdf, n)
+    ours, before = (unexplained(held, own, unknowns.gain_columns) for own in (x, urdf))
     size = np.abs(held.X @ x)
     medians = [
         float(np.median(size[own])) if own.any() else 0.0
@@ -146,9 +146,9 @@ def accept(
             "late IMU, a payload that changed)",
             found.tempering < _TEMPERING,
         ),
-        _nuisances(unknowns, z),
-        _agreement(found, unknowns, order % 2 == 0, "odd and even blocks"),
-        _agreement(found, unknowns, order < len(order) / 2, "first and second half"),
+        nuisances(unknowns, z),
+        agreement(found, unknowns, order % 2 == 0, "odd and even blocks"),
+        agreement(found, unknowns, order < len(order) / 2, "first and second half"),
     ]
     name, limit, mass = "weighed mass", _SCALE, scale.mass
     if mass is None:
@@ -166,21 +166,25 @@ def accept(
     return tuple(gates)
 
 
-def unexplained(rows: DesignMatrix, x: Array, n: int) -> float:
+def unexplained(rows: DesignMatrix, x: Array, gains: slice) -> float:
     """Returns the residual over the torques' part of the rows, rms, %.
 
     Args:
         rows: whitened rows.
         x: (P,) all coefficients.
-        n: number of joints.
+        gains: columns of the torques.
     """
-    gains = slice(len(x) - IMU - 3 * n, len(x) - IMU - 2 * n)
     torques = rows.X[:, gains] @ x[gains]
     return float(100.0 * np.linalg.norm(rows.X @ x) / np.linalg.norm(torques))
 
 
-def _nuisances(unknowns: Unknowns, z: Array) -> AcceptanceTest:
-    """Friction, gains, biases, encoder and IMU errors near what the prior has."""
+def nuisances(unknowns: Unknowns, z: Array) -> AcceptanceTest:
+    """Tests whether friction, gains, biases, encoder and IMU errors are near what is usual.
+
+    Args:
+        unknowns: with their priors.
+        z: (Z,) the estimate.
+    """
     off = (z - unknowns.mean) / unknowns.std
     names, joints = [], np.array(unknowns.model.joint_names)
     for kind in KINDS:
@@ -198,10 +202,17 @@ def _nuisances(unknowns: Unknowns, z: Array) -> AcceptanceTest:
     )
 
 
-def _agreement(
+def agreement(
     found: WalkFit, unknowns: Unknowns, first: Flags, what: str
 ) -> AcceptanceTest:
-    """Whether two parts of the recording have the same estimates in the best directions."""
+    """Tests whether two parts of the recording have the same estimates in the best directions.
+
+    Args:
+        found: the fit.
+        unknowns: with their priors.
+        first: (K,) blocks of the first part.
+        what: the two parts, in words.
+    """
     s, z = unknowns.std, found.z
     D, x = unknowns.jacobian(z) * s, unknowns.coefficients(z)
     estimates, covariances = [], []

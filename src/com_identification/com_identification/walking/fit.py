@@ -66,8 +66,8 @@ def fit(rows: DesignMatrix, unknowns: Unknowns, start: Array | None = None) -> W
     c, n, base = 1.0, unknowns.model.n_joints, rows.base
     for _ in range(_REWEIGHTINGS):
         residual = rows.X @ unknowns.coefficients(z)
-        weights = _huber(residual, rows.joint)
-        H, squares = _information(rows, weights), weights * residual**2
+        weights = huber_weights(residual, rows.joint)
+        H, squares = block_information(rows, weights), weights * residual**2
         torques = (weights * base) @ rows.X[:, unknowns.gain_columns] ** 2
         k = squares[base].sum() * torques / torques.sum()
         k += np.bincount(rows.joint[~base], squares[~base], n)
@@ -107,20 +107,31 @@ def undetermined(rows: DesignMatrix, unknowns: Unknowns) -> Flags:
     return result
 
 
-def _huber(residual: Array, joint: Indices) -> Array:
-    """Weights (R,), with a scale of base rows and one of the rows of each joint (R,)."""
+def huber_weights(residual: Array, joint: Indices, floor: float = _FLOOR) -> Array:
+    """Returns weights, with a scale of base rows and one of the rows of each joint.
+
+    Args:
+        residual: (R,) whitened.
+        joint: (R,) group of each row.
+        floor: least scale.
+    """
     weights = np.empty(len(residual))
     for own in (joint == j for j in np.unique(joint)):
         size = np.abs(residual[own])
-        scale = max(_FLOOR, 1.4826 * float(np.median(size)))
+        scale = max(floor, 1.4826 * float(np.median(size)))
         weights[own] = (
             np.minimum(1.0, _HUBER * scale / np.maximum(size, 1e-12)) / scale**2
         )
     return weights
 
 
-def _information(rows: DesignMatrix, weights: Array) -> Array:
-    """X^T W X of each block, (K, P, P)."""
+def block_information(rows: DesignMatrix, weights: Array) -> Array:
+    """Returns X^T W X of each block, (K, P, P).
+
+    Args:
+        rows: whitened.
+        weights: (R,).
+    """
     root = np.sqrt(weights)[:, None]
     edges = np.flatnonzero(np.diff(rows.block, prepend=-1, append=-1))
     blocks = np.empty((len(edges) - 1, rows.X.shape[1], rows.X.shape[1]))

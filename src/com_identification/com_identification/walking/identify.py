@@ -167,7 +167,9 @@ def identify_walking(
     unseen, x = _select(made, slice(split, None)), unknowns.coefficients(z)
     gates = acceptance.accept(found, unknowns, unseen, scale)
     # errors of the model move the estimate in proportion to what they leave unexplained
-    factor = max(1.0, acceptance.unexplained(unseen, x, model.n_joints) / _RIGID) ** 2
+    factor = (
+        max(1.0, acceptance.unexplained(unseen, x, unknowns.gain_columns) / _RIGID) ** 2
+    )
     found = fit(made, unknowns, z)
     acceptance.check_payload(found, unknowns, starts)
     newest, H = (
@@ -182,7 +184,7 @@ def identify_walking(
     )
     # K = dz / d(fixed)
     known = found.covariance + K * prior.std[fixed] ** 2 / inflation @ K.T
-    z, covariance, rho, rho_std = _scaled(
+    z, covariance, rho, rho_std = with_scale(
         unknowns, replace(found, covariance=known), scale, inflation
     )
     z = z + shift
@@ -228,10 +230,20 @@ def _corrected(data: ConditionedLog, unknowns: Unknowns, z: Array) -> Conditione
     return replace(data, motion=corrected)
 
 
-def _scaled(
+def with_scale(
     unknowns: Unknowns, found: WalkFit, scale: Scale, factor: float
 ) -> tuple[Array, Array, float, float]:
-    """Finds z and its covariance with the scale, and the factor with its standard deviation."""
+    """Sets the common scale of masses and torques.
+
+    Args:
+        unknowns: with their priors.
+        found: the fit with a mean gain of 1.
+        scale: the weighed mass.
+        factor: of the covariance.
+
+    Returns:
+        z (Z,), its covariance (Z, Z), the factor of the scale and its standard deviation.
+    """
     z, C = found.z, factor * found.covariance
     estimated = unknowns.total_mass(z)
     if scale.mass is None:

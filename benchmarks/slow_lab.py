@@ -1,0 +1,321 @@
+"""Humanoids that sway and hang in MuJoCo and are not as their URDFs say: logs of their sensors.
+
+Errors are uniform, where the identification's priors are normal; gears give, contacts give, drives
+ripple, and friction grows with the torque. A motion is planned with the true robot, which is able
+to stand; servos act on what the encoders read, so that encoder zeros load the closed chain of the
+legs.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import any_robot
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+from walk_playback import starting_at
+from walk_scenarios import load_robot
+
+from com_bags import WalkLog
+from com_control.motion.sway_tour import SwayTour, plan_hang, plan_sway
+from com_model import RobotConfig, RobotModel
+from com_model.actuators import ActuatorModel, Actuators
+from com_model.urdf.editing import Inertial, edit_inertials
+from com_simulation.physics.simulation import Simulation
+from com_simulation.physics.spec import ROBOT_BIT
+from com_simulation.physics.world_builder import World, build_world
+
+Array = NDArray[np.float64]
+
+PERIOD, STEP = 0.01, 5e-4  # s, of the samples, of the physics
+SETTLING = 2.0, 15.0  # s, before a sway, before hanging
+G1 = "g1", "g1_description/urdf/g1_29dof_rev_1_0.urdf"
+# factor of lengths, of masses, and joints that it has not, of robots like others
+LIKE: dict[str, tuple[float, float, str]] = {
+    "g1": (1.0, 1.0, ""),
+    "h1": (1.35, 1.4, "wrist|waist_roll|waist_pitch"),
+    "t1": (0.9, 0.9, "wrist_pitch|wrist_yaw|waist_roll|waist_pitch"),
+}
+# N m of the legs, arms; fraction; N m s/rad
+COULOMB, COULOMB_ARMS, LOAD, VISCOUS = (
+    (0.3, 1.5),
+    (0.15, 0.5),
+    (0.01, 0.04),
+    (0.02, 0.15),
+)
+NOMINAL = {
+    "leg": ActuatorModel(
+        coulomb=0.9, coulomb_std=0.5, viscous=0.08, viscous_std=0.06,
+        load_friction=0.025, load_friction_std=0.015, torque_bias_std=0.15,
+    ),
+    "arm": ActuatorModel(
+        coulomb=0.3, coulomb_std=0.25, viscous=0.08, viscous_std=0.06,
+        load_friction=0.025, load_friction_std=0.015, torque_bias_std=0.06,
+    ),
+}  # fmt: skip
+"""Drives as a data sheet has them, for the identification."""
+_ARM = "shoulder|elbow|wrist|head|neck"
+
+
+@dataclass(frozen=True, eq=False)
+class Faults:
+    """What is wrong with a robot and its sensors, on top of the URDF.
+
+    Attributes:
+        gain: (n,) of the torques that are read.
+        bias: (n,) N m.
+        zero: (n,) rad, of the encoders.
+        mounting: (3,) rad, rotation of the IMU.
+        accelerometer: (3,) m/s^2.
+        slope: (2,) rad, of the floor: rising forwards and to the left.
+        coulomb: (n,) N m.
+        load: (n,) friction over the torque.
+        viscous: (n,) N m s/rad.
+        stiffness: N m/rad, of the gears.
+        pull: (3,) N, on the heaviest link, in the world.
+        drift: relative change of the friction over the recording.
+    """
+
+    gain: Array
+    bias: Array
+    zero: Array
+    mounting: Array
+    accelerometer: Array
+    slope: Array
+    coulomb: Array
+    load: Array
+    viscous: Array
+    stiffness: float = 3000.0
+    pull: Array | None = None
+    drift: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class SlowRobot:
+    """A robot, what its owner believes, and what is wrong."""
+
+    believed: RobotModel
+    true: RobotModel
+    config: RobotConfig
+    torso: str
+    rope: Array  # (3,) m, in the torso's link
+    faults: Faults
+
+
+def like(name: str) -> tuple[RobotModel, RobotConfig]:
+    """A G1, or a robot of another size with fewer joints made of it, configured by the suite."""
+    length, mass, without = LIKE[name]
+    whole = load_robot(*G1)
+    xml = whole.model.xml
+    if name == "g1":
+        model, config = whole.model, whole.config
+    else:
+        xml = _scaled(xml, length, mass)
+        for joint in re.findall(r'<joint name="([^"]*)" type="revolute"', xml):
+            if re.search(without, joint):
+                xml = xml.replace(
+                    f'<joint name="{joint}" type="revolute"',
+                    f'<joint name="{joint}" type="fixed"',
+                )
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "robot.urdf"
+            file.write_text(xml)
+            settings = file.with_suffix(".yaml")
+            settings.write_text(any_robot.configure(file).text)
+            config = RobotConfig.from_file(settings)
+            model = config.attach(RobotModel.from_file(file))
+    joints = {
+        joint: NOMINAL["arm" if re.search(_ARM, joint) else "leg"]
+        for joint in model.joint_names
+    }
+    config = replace(
+        config, imu_link=model.root_link, actuators=Actuators(ActuatorModel(), joints)
+    )
+    return model, config
+
+
+def _scaled(xml: str, length: float, mass: float) -> str:
+    """The URDF with lengths, masses and limits of another size; shapes are left out."""
+    xml = re.sub(r"<mesh[^>]*/>", '<sphere radius="0.01"/>', xml)
+
+    def times(factor: float, text: str) -> str:
+        return " ".join(f"{factor * float(v):.9g}" for v in text.split())
+
+    xml = re.sub(
+        r'xyz="([^"]*)"(?=[^>]*rpy|[^>]*/>)',
+        lambda m: f'xyz="{times(length, m[1])}"',
+        xml,
+    )
+    xml = re.sub(
+        r'<axis xyz="([^"]*)"', lambda m: f'<axis xyz="{times(1 / length, m[1])}"', xml
+    )
+    xml = re.sub(
+        r'<mass value="([^"]*)"', lambda m: f'<mass value="{times(mass, m[1])}"', xml
+    )
+    inertia, effort = mass * length**2, mass * length
+    xml = re.sub(
+        r'\b(i[xyz]{2})="([^"]*)"', lambda m: f'{m[1]}="{times(inertia, m[2])}"', xml
+    )
+    return re.sub(r'effort="([^"]*)"', lambda m: f'effort="{times(effort, m[1])}"', xml)
+
+
+def draw(name: str, seed: int, payload: tuple[float, float] = (-1.0, 2.0)) -> SlowRobot:
+    """Draws a robot: masses +-5 %, CoMs +-5 mm, the torso's +-25 mm and a payload, all uniform."""
+    model, config = like(name)
+    rng = np.random.default_rng([seed, 1])
+    torso = model.link_names[int(np.argmax(model.link_masses))]
+    changed = {}
+    for i in np.flatnonzero(model.link_masses > 0.0):
+        link, mass = model.link_names[i], float(model.link_masses[i])
+        size = 0.025 if link == torso else 0.005 * min(1.0, float(np.cbrt(mass / 0.1)))
+        factor = 1.0 + rng.uniform(-0.05, 0.05)
+        if link == torso:
+            factor += rng.uniform(*payload) / mass
+        com = model.link_coms[i] + rng.uniform(-size, size, 3)
+        changed[link] = Inertial(factor * mass, com, factor * model.link_inertias[i])
+    true = RobotModel.from_urdf(edit_inertials(model.xml, changed), model.frames)
+    top = model.link_coms[model.link_index(torso)] + [0.0, 0.0, 0.25]
+    return SlowRobot(model, true, config, torso, top, draw_faults(model, rng))
+
+
+def draw_faults(
+    model: RobotModel, rng: np.random.Generator, tight: float = 1.0
+) -> Faults:
+    """Errors of drives and sensors; tight: factor of those of a factory."""
+    n = model.n_joints
+    arms = np.array([bool(re.search(_ARM, joint)) for joint in model.joint_names])
+
+    def uniform(std: float | Array, shape: int) -> Array:
+        return np.sqrt(3.0) * std * rng.uniform(-1.0, 1.0, shape)
+
+    return Faults(
+        gain=1.0 + uniform(0.04 * tight, n),
+        bias=uniform(np.where(arms, 0.04, 0.12), n),
+        zero=uniform(np.deg2rad(0.4 * tight), n),
+        mounting=uniform(np.deg2rad(0.7 * tight), 3),
+        accelerometer=uniform(0.05, 3),
+        slope=uniform(np.deg2rad(0.3), 2),
+        coulomb=np.where(arms, rng.uniform(*COULOMB_ARMS, n), rng.uniform(*COULOMB, n)),
+        load=rng.uniform(*LOAD, n),
+        viscous=rng.uniform(*VISCOUS, n),
+    )
+
+
+def sway(robot: SlowRobot, seconds: float, seed: int) -> WalkLog:
+    """A log of a sway on both feet."""
+    motion = plan_sway(robot.true, robot.config, seconds, seed)
+    world = _world(robot, motion, None)
+    return read(robot, _play(robot, world, motion, SETTLING[0]), seed)
+
+
+def hang(robot: SlowRobot, seconds: float, seed: int, efforts: bool = True) -> WalkLog:
+    """A log of a robot that hangs from a rope and moves its limbs."""
+    motion = plan_hang(robot.true, robot.config, seconds, seed)
+
+    def edit(spec: mujoco.MjSpec) -> None:
+        spec.geom("ground").pos = [0.0, 0.0, -3.0]
+        data = np.zeros(12)
+        data[:3] = robot.rope
+        link = robot.true.link_index(robot.torso)
+        body = f"body{robot.true.bodies.body_of_link[link]}"
+        spec.add_equality(
+            name="rope", type=mujoco.mjtEq.mjEQ_CONNECT, objtype=mujoco.mjtObj.mjOBJ_BODY,
+            name1=body, name2="world", data=data, solref=[0.004, 1.0],
+        )  # fmt: skip
+
+    log = read(
+        robot, _play(robot, _world(robot, motion, edit), motion, SETTLING[1]), seed
+    )
+    return log if efforts else replace(log, effort=np.full_like(log.effort, np.nan))
+
+
+def _world(robot: SlowRobot, motion: SwayTour, edit: Any) -> World:
+    start = motion.motion.positions[0]
+    world = build_world(
+        robot.true,
+        starting_at(robot.config, robot.believed, start),
+        base="floating",
+        step=STEP,
+        urdf_path=robot.believed.path,
+        ground_slope=float(robot.faults.slope[0]),
+        joint_friction=robot.faults.coulomb,
+        edit=edit,
+    )
+    world.mj.dof_damping[world.joint_dof] += robot.faults.viscous
+    world.mj.geom_conaffinity[:] &= ~ROBOT_BIT
+    world.mj.geom_solref[:, 0] = 0.01  # feet and floor give
+    return world
+
+
+def _play(
+    robot: SlowRobot, world: World, motion: SwayTour, settling: float
+) -> dict[str, Array]:
+    """Readings without errors of the sensors; columns of a log."""
+    simulation, path = Simulation(world, PERIOD), motion.motion
+    time = np.arange(0.0, path.times[-1] + settling, PERIOD)
+    rows = np.maximum(time - settling, 0.0)
+    target = np.column_stack([np.interp(rows, path.times, q) for q in path.positions.T])
+    target -= robot.faults.zero  # the servos act on what the encoders read
+    target = np.minimum(time, 1.0)[:, None] * (target - target[0]) + target[0]
+    begin = world.posture
+    blend = np.minimum(time / 1.0, 1.0)[:, None]
+    target = begin + blend * (target - begin)
+    root = world.mj.dof_damping[:6].copy()
+    hangs = settling == SETTLING[1]
+    columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
+    for now, row, speed in zip(
+        time, target, np.gradient(target, PERIOD, axis=0), strict=True
+    ):
+        if hangs:
+            world.mj.dof_damping[3:6] = root[3:6] + (
+                8.0 if now < settling - 3.0 else 0.0
+            )
+        reading = simulation.advance()
+        if not hangs and reading.gravity[2] > -0.8:
+            raise RuntimeError(
+                f"{robot.believed.name} falls {now:.1f} s after the start"
+            )
+        if now >= settling:
+            for name in _COLUMNS:
+                columns[name].append(getattr(reading, name))
+        simulation.lead(row, speed)
+    return {name: np.array(values) for name, values in columns.items()}
+
+
+_COLUMNS = (
+    "time",
+    "position",
+    "velocity",
+    "effort",
+    "angular_velocity",
+    "specific_force",
+)
+
+
+def read(robot: SlowRobot, clean: dict[str, Array], seed: int) -> WalkLog:
+    """What the sensors read."""
+    faults, rng = robot.faults, np.random.default_rng([seed, 2])
+    turn = Rotation.from_rotvec(faults.mounting).inv()
+    q, tau, noise = clean["position"], clean["effort"], rng.standard_normal
+    wound = tau / faults.stiffness
+    ripple = 0.15 * np.sin(200.0 * q + np.arange(q.shape[1]))
+    rub = faults.load * np.abs(tau) * np.tanh(clean["velocity"] / 0.003)
+    drift = 1.0 + faults.drift * np.linspace(0.0, 1.0, len(q))[:, None]
+    read_tau = faults.gain * (tau + drift * rub) + faults.bias + ripple
+    return WalkLog(
+        clean["time"],
+        q + faults.zero + wound,
+        clean["velocity"] + 0.01 * noise(q.shape),
+        read_tau + 0.1 * noise(q.shape),
+        turn.apply(clean["angular_velocity"]) + 0.003 * noise((len(q), 3)),
+        turn.apply(clean["specific_force"])
+        + faults.accelerometer
+        + 0.05 * noise((len(q), 3)),
+        None,
+    )

@@ -1,0 +1,490 @@
+"""Identifies a humanoid without foot force sensors from slow motions.
+
+The most probable unknowns of rows.slow_rows with the priors below; information is divided by 7, as
+rows at 5 Hz share the errors of drives and soles. Priors and that factor are from a trial on a
+G1 in simulation.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import block_diag
+
+from com_bags import WalkLog
+from com_identification.exceptions import WalkError
+from com_identification.slow import rows
+from com_identification.slow.recording import SlowRecording, condition_slow
+from com_identification.slow.rows import SlowRobot, slow_rows
+from com_identification.walking.acceptance import (
+    AcceptanceTest,
+    agreement,
+    nuisances,
+    unexplained,
+)
+from com_identification.walking.advice import Advice, com_std, stays_at_urdf
+from com_identification.walking.fit import (
+    WalkFit,
+    block_information,
+    descend,
+    huber_weights,
+)
+from com_identification.walking.identify import WalkResult, with_scale
+from com_identification.walking.inertia import PARAMETERS
+from com_identification.walking.kernels import IMU, Limbs, with_theta
+from com_identification.walking.preparation import find_limbs, measured_joints
+from com_identification.walking.unknowns import (
+    FRICTIONS,
+    DesignMatrix,
+    Scale,
+    Unknowns,
+    make_unknowns,
+)
+from com_identification.walking.window_kernels import Noise
+from com_model import Frame, RobotConfig, RobotModel
+from com_model.actuators import ActuatorModel
+from com_model.arrays import Array, Flags
+from com_model.bodies import Indices
+from com_model.dynamics import GRAVITY
+from com_model.dynamics.tree_kernels import tree_of
+
+TEMPERING = 7.0
+_PASSES, _REWEIGHTINGS = 2, 3
+# of a link's mass, m; of the heaviest body
+_MASS, _COM, _TORSO_MASS, _TORSO_COM = 0.05, 0.005, 0.20, 0.030
+_GAIN, _ZERO, _ACCELEROMETER, _MOUNTING = 0.04, np.deg2rad(0.4), 0.05, np.deg2rad(0.7)
+# of a drive's size (a third of its torque limit; 29 N m at a G1's hip): means and deviations
+_COULOMB, _VISCOUS, _BIAS = (0.031, 0.031), (0.003, 0.003), 0.005
+_LOAD = 0.025, 0.025
+# of a drive's size, of that of the strongest drive of a leg, of the weight
+_JOINT_NOISE, _LEAST_NOISE, _FORCE_NOISE = 0.012, 0.003, 0.0045
+_MOMENT_ARM = 0.17  # m, of the base's moments
+_ROPE, _SLOPE, _WIDE, _NO_PULL = 0.002, np.deg2rad(0.5), 0.02, 1e-6
+_GIVE = 3e-4  # rad/(N m), of a gear
+_SPAN = 5.0  # of bias and noise, below which a torque does not show its gain
+_TIED, _FAR = 1e-3, 1e5  # of a gain; s, from the blocks of one recording to the next
+_FIXED = 1e-4  # of the prior's standard deviation
+_HELD_OUT, _UNEXPLAINED, _BASE = 0.2, 5.0, 1.5  # of the blocks; %; standard deviations
+_SLIPPED, _TURNED, _APART = 0.002, np.deg2rad(0.2), 3.0  # m; rad; standard deviations
+_WEAK = 0.002  # m, from which an axis of the CoM is weak
+
+
+@dataclass(frozen=True, eq=False)
+class SlowUnknowns(Unknowns):
+    """z of Unknowns, followed by extra unknowns; x likewise, followed by a 1.
+
+    Attributes:
+        extra: number of extra unknowns.
+    """
+
+    extra: int = 0
+
+    def coefficients(self, z: Array) -> Array:
+        """Returns the coefficients (P + extra + 1,) of the columns.
+
+        Args:
+            z: (Z + extra,).
+        """
+        own = len(z) - self.extra
+        return np.concatenate([super().coefficients(z[:own]), z[own:], [1.0]])
+
+    def jacobian(self, z: Array) -> Array:
+        """Returns the derivatives of coefficients by z.
+
+        Args:
+            z: (Z + extra,).
+        """
+        known = super().jacobian(z[: len(z) - self.extra])
+        return np.asarray(block_diag(known, np.eye(self.extra), np.zeros((1, 0))))
+
+
+@dataclass(frozen=True, eq=False)
+class SlowSystem:
+    """Recordings of one robot as rows.
+
+    Attributes:
+        robot: what the rows share.
+        recordings: filtered.
+        base: unknowns without the extra ones.
+        unknowns: with them, recording by recording.
+    """
+
+    robot: SlowRobot
+    recordings: tuple[SlowRecording, ...]
+    base: Unknowns
+    unknowns: SlowUnknowns
+
+    def rows(self, z: Array) -> DesignMatrix:
+        """Returns the rows of all recordings, linearised about an estimate.
+
+        Blocks of recording k begin at k times _FAR.
+
+        Args:
+            z: (Z + extra,).
+        """
+        u, found, at = self.unknowns, [], 0
+        own = len(z) - u.extra
+        x = self.base.coefficients(z[:own])
+        tree = with_theta(tree_of(self.robot.model.bodies), self.base.theta(z[:own]))
+        for number, each in enumerate(self.recordings):
+            made, count = slow_rows(self.robot, each, tree, x), rows.extras(each.hung)
+            X = np.zeros((len(made.X), len(x) + u.extra + 1))
+            first, n = len(x), self.robot.model.n_joints
+            X[:, :first], X[:, -1 - n :] = made.X[:, :first], made.X[:, -1 - n :]
+            X[:, first + at : first + at + count] = made.X[:, first : -1 - n]
+            found.append((X, made.joint, made.block + number * _FAR))
+            at += count
+        found.append(self._tied_gains(len(x) + u.extra + 1))
+        return DesignMatrix(
+            *(np.concatenate(part) for part in zip(*found, strict=True))
+        )
+
+    def _tied_gains(self, width: int) -> tuple[Array, Indices, Array]:
+        """Rows of gains that torques do not show: they stay at 1."""
+        robot = self.robot
+        tau = np.concatenate([each.motion.tau for each in self.recordings])
+        bias = self.base.std[self.base.joint_slice("torque_bias")]
+        blind = np.ptp(tau, axis=0) < _SPAN * (bias + robot.noise.joint)
+        joints = np.flatnonzero(blind & ~robot.legs)
+        X = np.zeros((len(joints), width))
+        X[np.arange(len(joints)), self.base.gain_columns.start + joints] = 1.0 / _TIED
+        X[:, -1] = -1.0 / _TIED
+        return X, np.full(len(joints), rows.TIED), np.zeros(len(joints))
+
+
+def make_system(
+    logs: Sequence[WalkLog],
+    hung: Sequence[bool],
+    model: RobotModel,
+    config: RobotConfig,
+    rope: Frame | None = None,
+    unknowns: Unknowns | None = None,
+) -> SlowSystem:
+    """Prepares recordings of slow motions.
+
+    Args:
+        logs: recordings with an IMU.
+        hung: of each, whether the robot hangs; else it stands on all feet.
+        model: as its URDF says.
+        config: its feet, drives and the IMU's link.
+        rope: link and point that it hangs from.
+        unknowns: with other priors than those of an identification.
+
+    Raises:
+        WalkError: they cannot be used; says why.
+    """
+    model = config.attach(model)
+    limbs = find_limbs(model, config)
+    if any(hung) and rope is None:
+        raise WalkError(
+            "a hanging robot's rope is not known: give --rope LINK X Y Z, the point that it hangs "
+            "from in the axes of that link, m"
+        )
+    standing = [log for log, hangs in zip(logs, hung, strict=True) if not hangs]
+    with_torques = [log for log in logs if np.isfinite(log.effort).any()]
+    measured = np.zeros(model.n_joints, dtype=np.bool_)
+    if standing or with_torques:
+        measured = measured_joints(model, limbs, standing or with_torques)
+    sizes = drive_sizes(model)
+    force = _FORCE_NOISE * GRAVITY * model.mass
+    legs = np.unique(limbs.joints[limbs.joints >= 0])
+    least = _LEAST_NOISE * float(sizes[legs].max())
+    joint = np.maximum(_JOINT_NOISE * sizes, least)
+    noise = Noise(force, _MOMENT_ARM * force, joint, np.zeros_like(sizes))
+    imu = config.imu_link or model.root_link
+    recordings = tuple(
+        condition_slow(
+            log, model, imu, measured & np.isfinite(log.effort).any(axis=0), hangs
+        )
+        for log, hangs in zip(logs, hung, strict=True)
+    )
+    robot = SlowRobot(model, config, limbs, noise, rope)
+    base = unknowns or slow_unknowns(model, config, limbs, sizes)
+    give = np.full(model.n_joints, _GIVE)
+    extra = np.concatenate([*(_extra_std(each.hung) for each in recordings), give])
+    whole = SlowUnknowns(
+        base.model,
+        base.legs,
+        np.concatenate([base.mean, np.zeros(len(extra))]),
+        np.concatenate([base.std, extra]),
+        len(extra),
+    )
+    return SlowSystem(robot, recordings, base, whole)
+
+
+def drive_sizes(model: RobotModel) -> Array:
+    """Returns the sizes (n,) N m of the drives: a third of the URDF's limits.
+
+    Args:
+        model: the robot; without limits by its mass, as of a G1's hip.
+    """
+    limits, usual = model.effort_limits, 29.0 * (model.mass / 33.0) ** (4 / 3)
+    return np.where(np.isfinite(limits) & (limits > 0.0), limits / 3.0, usual)
+
+
+def _extra_std(hung: bool) -> Array:
+    """Priors of the extra unknowns of a recording, as in rows.extras."""
+    if hung:
+        return np.full(rows.ROPE, _ROPE)
+    return np.repeat([_WIDE, _SLOPE, _NO_PULL], [rows.CHAIN, rows.SLOPE, rows.PULL])
+
+
+def slow_unknowns(
+    model: RobotModel, config: RobotConfig, limbs: Limbs, sizes: Array
+) -> Unknowns:
+    """Returns the unknowns of an identification with their priors.
+
+    Args:
+        model: as its URDF says.
+        config: its drives; what it lacks is usual for quasi-direct ones.
+        limbs: its legs.
+        sizes: (n,) N m, of the drives.
+    """
+    drives = []
+    for j, name in enumerate(model.joint_names):
+        own, size = config.actuators.of(name), float(sizes[j])
+        usual = ActuatorModel(
+            coulomb=_COULOMB[0] * size,
+            coulomb_std=_COULOMB[1] * size,
+            viscous=_VISCOUS[0] * size,
+            viscous_std=_VISCOUS[1] * size,
+            load_friction=_LOAD[0],
+            load_friction_std=_LOAD[1],
+            torque_bias_std=_BIAS * size,
+        )
+        given = {key: v for key, v in vars(own).items() if v is not None}
+        drives.append(replace(usual, **given).filled(size, own.drive or "quasi-direct"))
+    legs = np.isin(np.arange(model.n_joints), limbs.joints[limbs.joints >= 0])
+    made = make_unknowns(model, drives, legs)
+    std, used = made.std.copy(), model.bodies.mass > 0.0
+    torso = np.arange(model.bodies.count)[used] == int(np.argmax(model.bodies.mass))
+    inertial = std[: PARAMETERS * len(torso)].reshape(-1, PARAMETERS)
+    inertial[:, 0] = np.where(torso, _TORSO_MASS, _MASS) / 2.0
+    inertial[:, 7:] = np.where(torso, _TORSO_COM, _COM)[:, None]
+    std[made.joint_slice("gain")] = _GAIN
+    std[made.joint_slice("encoder_zero")] = _ZERO
+    std[-IMU:] = np.repeat([_ACCELEROMETER, _MOUNTING], 3)
+    return replace(made, std=std)
+
+
+def solve(system: SlowSystem) -> tuple[WalkFit, DesignMatrix]:
+    """Finds the most probable unknowns of a system and their covariance.
+
+    Args:
+        system: the recordings.
+
+    Returns:
+        The fit, and the rows that it was made from.
+    """
+    z = system.unknowns.mean
+    for _ in range(_PASSES):
+        made = system.rows(z)
+        found = fit_rows(made, system.unknowns, z)
+        z = found.z
+    return found, made
+
+
+def fit_rows(made: DesignMatrix, u: SlowUnknowns, z: Array) -> WalkFit:
+    """Finds the most probable unknowns of some rows.
+
+    Args:
+        made: the rows.
+        u: with their priors.
+        z: (Z + extra,) where the search begins.
+    """
+    order = np.argsort(made.block, kind="stable")
+    made = DesignMatrix(made.X[order], made.joint[order], made.block[order])
+    for _ in range(_REWEIGHTINGS):
+        weights = huber_weights(made.X @ u.coefficients(z), made.joint, 1.0)
+        weights[made.joint == rows.TIED] = 1.0
+        H = made.X.T @ (weights[:, None] * made.X)
+        z = descend(H, u, z, TEMPERING)
+    D = u.jacobian(z)
+    relative = np.outer(u.std, u.std) * (D.T @ H @ D) / TEMPERING
+    C = np.linalg.inv(relative + np.eye(len(z))) * np.outer(u.std, u.std)
+    dominated = int((np.linalg.eigvalsh(relative) > 1.0).sum())
+    blocks = block_information(made, weights)
+    return WalkFit(z, (C + C.T) / 2.0, TEMPERING, blocks, dominated)
+
+
+class SlowAdvice(Advice):
+    """Advice on slow motions: the weak axes of the CoM."""
+
+    @property
+    def text(self) -> str:
+        """What to record next, in words."""
+        known = ", ".join(
+            f"{axis} to {1e3 * std:.1f} mm"
+            for axis, std in zip("xyz", self.com_std, strict=True)
+        )
+        best = "; ".join(
+            f"{what} for {1e3 * std:.1f} mm in the weakest"
+            for what, std in self.motions
+        )
+        return f"whole-body CoM known in {known} (one sigma)" + (best and f": {best}")
+
+
+def identify_slow(
+    logs: Sequence[WalkLog],
+    hung: Sequence[bool],
+    model: RobotModel,
+    config: RobotConfig,
+    scale: Scale | None = None,
+    rope: Frame | None = None,
+) -> WalkResult:
+    """Identifies a robot from recordings of slow motions.
+
+    Args:
+        logs: recordings with an IMU, of standing ones with torques of the legs.
+        hung: of each, whether the robot hangs from a rope; else it stands on all feet.
+        model: as its URDF says.
+        config: its feet, drives and the IMU's link.
+        scale: the weighed mass.
+        rope: link and point that it hangs from.
+
+    Raises:
+        WalkError: the recordings cannot be used; says why and what would help.
+    """
+    order = sorted(range(len(logs)), key=lambda k: not hung[k])
+    logs, hung = [logs[k] for k in order], [hung[k] for k in order]
+    system = make_system(logs, hung, model, config, rope)
+    u, base, model = system.unknowns, system.base, system.robot.model
+    found, made = solve(system)
+    own, scale = len(base.mean), scale or Scale()
+    z, C, rho, rho_std = with_scale(
+        base,
+        replace(found, z=found.z[:own], covariance=found.covariance[:own, :own]),
+        scale,
+        1.0,
+    )
+    posture = np.mean(
+        [each.motion.q.mean(axis=0) for each in system.recordings], axis=0
+    )
+    gates = [
+        *_held_out(made, u),
+        nuisances(base, found.z[:own]),
+        agreement(
+            found, u, np.arange(len(found.information)) % 2 == 0, "odd and even blocks"
+        ),
+        *_steady_feet(system, made, found.z),
+        *_sway_and_hang(system, made, posture),
+    ]
+    std, before = (
+        com_std(base, z, own_C, posture) for own_C in (C, np.diag(base.std**2))
+    )
+    bodies = PARAMETERS * int(base.bodies.sum())
+    ratios = (np.sqrt(np.diag(C)) / base.std)[:bodies].reshape(-1, PARAMETERS)
+    stay = [n for n, r in zip(base.body_names, ratios, strict=True) if stays_at_urdf(r)]
+    missing = [
+        f"{what} it for 60 s"
+        for what, kind in (("hang", True), ("sway", False))
+        if kind not in hung
+    ]
+    motions = tuple(
+        (what, 0.5 * float(std.max())) for what in missing if std.max() > _WEAK
+    )
+    return WalkResult(
+        model=model,
+        unknowns=base,
+        z=z,
+        covariance=C,
+        scale=scale,
+        rho=rho,
+        rho_std=rho_std,
+        fit=found,
+        inflation=1.0,
+        gates=tuple(gates),
+        seconds=sum(float(np.ptp(log.time)) for log in logs),
+        posture=posture,
+        advice=SlowAdvice(
+            std, before, found.dominated, tuple(stay), motions, float(std.max())
+        ),
+        notes=(),
+    )
+
+
+def _held_out(made: DesignMatrix, u: SlowUnknowns) -> list[AcceptanceTest]:
+    """Torques and residuals of the last blocks by a fit to the others."""
+    number = np.unique(made.block, return_inverse=True)[1]
+    seen = number < (1.0 - _HELD_OUT) * (number.max() + 1)
+    found = fit_rows(_part(made, seen), u, u.mean)
+    held = _part(made, ~seen)
+    fixed = u.std.copy()
+    fixed[: u.joint_slice(FRICTIONS[0]).start] *= _FIXED
+    H = found.information.sum(axis=0)
+    urdf = descend(H, replace(u, std=fixed), u.mean, TEMPERING)
+    torques = _part(held, held.joint >= rows.BASE)
+    ours, before = (
+        unexplained(torques, u.coefficients(z), u.gain_columns) for z in (found.z, urdf)
+    )
+    first = _part(
+        held,
+        held.joint == (rows.BASE if (held.joint == rows.BASE).any() else rows.HUNG),
+    )
+    rms = float(np.sqrt(np.mean((first.X @ u.coefficients(found.z)) ** 2)))
+    return [
+        AcceptanceTest(
+            "held-out torques",
+            f"{ours:.1f} % of the torques are not explained in the part that was held out, by the "
+            f"URDF with friction fitted {before:.1f} %; limits {_UNEXPLAINED:g} % and the latter",
+            bool(ours <= min(before, _UNEXPLAINED)) or not len(torques.X),
+        ),
+        AcceptanceTest(
+            "residuals of the base",
+            f"{rms:.2f} standard deviations, rms, in the part that was held out, limit {_BASE:g}: "
+            "above, a foot slipped, somebody held the robot, or torques are commands",
+            rms < _BASE,
+        ),
+    ]
+
+
+def _part(made: DesignMatrix, used: Flags) -> DesignMatrix:
+    return DesignMatrix(made.X[used], made.joint[used], made.block[used])
+
+
+def _steady_feet(
+    system: SlowSystem, made: DesignMatrix, z: Array
+) -> list[AcceptanceTest]:
+    """Whether the pose of one sole in the other's axes stays, first against last third."""
+    worst = np.zeros(2)
+    left = made.X @ system.unknowns.coefficients(z)
+    for k, each in enumerate(system.recordings):
+        own = (made.joint == rows.CLOSED) & (np.floor(made.block / _FAR) == k)
+        if each.hung or not own.any():
+            continue
+        pose = left[own].reshape(-1, 6)
+        third = len(pose) // 3
+        moved = np.abs(pose[-third:].mean(axis=0) - pose[:third].mean(axis=0))
+        size = moved[:3].max() * rows.PLACE, moved[3:].max() * rows.TILT
+        worst = np.maximum(worst, size)
+    if not worst.any():
+        return []
+    text = (
+        f"one foot moved by {1e3 * worst[0]:.1f} mm and {np.degrees(worst[1]):.2f} degrees against "
+        "the other between first and last third, limits 2 mm and 0.2 degrees: a foot slipped"
+    )
+    passed = bool(worst[0] < _SLIPPED and worst[1] < _TURNED)
+    return [AcceptanceTest("feet in place", text, passed)]
+
+
+def _sway_and_hang(
+    system: SlowSystem, made: DesignMatrix, posture: Array
+) -> list[AcceptanceTest]:
+    """Whether swaying and hanging give the same CoM."""
+    kinds = np.array([each.hung for each in system.recordings])
+    if kinds.all() or not kinds.any():
+        return []
+    hung = kinds[np.floor(made.block / _FAR).astype(int)]
+    u, coms, spread = system.unknowns, [], np.zeros((3, 3))
+    for used in (hung, ~hung):
+        found = fit_rows(_part(made, used | (made.joint == rows.TIED)), u, u.mean)
+        com, J = u.com(found.z, posture)
+        coms.append(com)
+        spread += J @ found.covariance @ J.T
+    off = coms[1] - coms[0]
+    size = float(np.sqrt(off @ np.linalg.solve(spread, off) / 3.0))
+    text = (
+        f"their CoMs differ by {1e3 * np.linalg.norm(off):.1f} mm, {size:.1f} standard deviations, "
+        f"limit {_APART:g}: above, the rope's point is wrong, or gears give"
+    )
+    return [AcceptanceTest("swaying and hanging agree", text, size < _APART)]

@@ -1,0 +1,293 @@
+"""Rows of slow motions, whitened: forces of ground or rope eliminated, closed chain, level soles.
+
+With D x of walking.kernels, and x followed by extra unknowns and a 1, each row is 0:
+
+  standing   (D_b - sum_c A_c D_lc) x        legs of six joints measure the wrenches on their feet
+             D_j x                           of joints of no leg
+             pose of one sole in the other's axes = constant
+             up in the axes of each sole = constant, the slope
+  hanging    [D_b,moment - p_r x D_b,force] x + F x R dp_r,   F = D_b,force x
+             [D_j - J_r,j^T D_b,force] x - (a x R dp_r) . F   of all joints with torques
+
+Gears that give: the columns of the encoder zeros times the torques, shared by all recordings.
+Extra unknowns of a standing robot: the constant pose (6), the slope (2), a steady pull on its
+heaviest body (3); of a hanging one: the error of the rope's point (3).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from com_identification.slow.recording import RATE, SlowRecording, upwards
+from com_identification.walking.kernels import (
+    BODY,
+    IMU,
+    PER_JOINT,
+    Limbs,
+    generalised_rows,
+)
+from com_identification.walking.unknowns import DesignMatrix
+from com_identification.walking.window_kernels import Noise
+from com_model import Frame, RobotConfig, RobotModel
+from com_model.arrays import Array, Flags
+from com_model.bodies import Indices
+from com_model.dynamics import GRAVITY
+from com_model.dynamics.link_frames import LinkFrames
+from com_model.dynamics.tree_kernels import Tree
+from com_model.geometry.rotations import skew
+
+CHAIN, SLOPE, PULL, ROPE = 6, 2, 3, 3
+"""Numbers of the extra unknowns."""
+BASE, CLOSED, LEVEL, HUNG, TIED = -1, -2, -3, -4, -5
+"""Groups of rows, in place of a joint's index: base, closed chain, level soles, moments about the
+rope's point, values that are tied to others."""
+BLOCK = 5.0  # s, of rows that share their information
+_UNFELT = 1e8  # N^2 or (N m)^2, variance of what no joint of a leg feels
+# m, rad of the soles' tilt under load, correlated over 1 s
+PLACE, TILT = 0.0015 * np.sqrt(RATE), np.deg2rad(0.12) * np.sqrt(RATE)
+_NEAR = 0.02  # rad or m, of a joint's limit, where its torque is not that of its drive
+_STEP = 1e-6  # rad, of differences
+
+
+@dataclass(frozen=True, eq=False)
+class SlowRobot:
+    """What the rows of all recordings of a robot share.
+
+    Attributes:
+        model: with the frames of its feet.
+        config: its feet.
+        limbs: its legs.
+        noise: of the equations.
+        rope: link and point that it hangs from; None: it does not.
+    """
+
+    model: RobotModel
+    config: RobotConfig
+    limbs: Limbs
+    noise: Noise
+    rope: Frame | None = None
+
+    @property
+    def legs(self) -> Flags:
+        """(n,) joints of legs."""
+        own = self.limbs.joints[self.limbs.joints >= 0]
+        return np.isin(np.arange(self.model.n_joints), own)
+
+    @property
+    def soles(self) -> LinkFrames:
+        """Frames of the feet."""
+        return LinkFrames(self.model, [foot.frame for foot in self.config.feet])
+
+
+def extras(hung: bool) -> int:
+    """Returns the number of extra unknowns of a recording.
+
+    Args:
+        hung: whether the robot hangs.
+    """
+    return ROPE if hung else CHAIN + SLOPE + PULL
+
+
+def slow_rows(
+    robot: SlowRobot, recording: SlowRecording, tree: Tree, x: Array
+) -> DesignMatrix:
+    """Makes the whitened rows of a recording.
+
+    Args:
+        robot: the robot.
+        recording: of it.
+        tree: with the parameters about which encoder biases are linearised.
+        x: (P,) coefficients about which they are.
+
+    Returns:
+        (R, P + extras + n + 1); groups in place of joints.
+    """
+    D, A, B = _generalised(robot, recording, tree, x)
+    make = _hung if recording.hung else _standing
+    X, group, sample, tau = make(robot, recording, (D, A, B), x)
+    wound = X[:, zero_columns(robot.model)] * tau[sample]
+    X = np.hstack([X[:, :-1], wound, X[:, -1:]])
+    return DesignMatrix(X, group, BLOCK * np.floor(sample / (RATE * BLOCK)))
+
+
+def _generalised(
+    robot: SlowRobot, recording: SlowRecording, tree: Tree, x: Array
+) -> tuple[Array, Array, Array]:
+    """D (N, 6 + n, P), A (N, L, 6, K), B (N, L, 6, 6) of walking.kernels.generalised_rows."""
+    limbs, motion = robot.limbs, recording.motion
+    (N, n), L = motion.q.shape, len(limbs.body)
+    touching = np.full(L, not recording.hung)
+    D = np.zeros((N, 6 + n, len(x)))
+    A, B = np.zeros((N, L, 6, limbs.joints.shape[1])), np.zeros((N, L, 6, 6))
+    for k in range(N):
+        generalised_rows(tree, limbs, motion, k, touching, x, (D[k], A[k], B[k]))
+    j = np.arange(n)
+    first = BODY * len(tree.mass)
+    D[:, 6 + j, first + 3 * n + j] = recording.rubbing
+    return D, A, B
+
+
+def _near_limits(robot: SlowRobot, q: Array) -> Flags:
+    """(N, n) joints that are near a limit."""
+    model = robot.model
+    return np.asarray((q < model.lower + _NEAR) | (q > model.upper - _NEAR))
+
+
+def zero_columns(model: RobotModel) -> slice:
+    """Returns where the columns of the encoder zeros are.
+
+    Args:
+        model: the robot.
+    """
+    first = BODY * model.bodies.count + (PER_JOINT - 1) * model.n_joints
+    return slice(first, first + model.n_joints)
+
+
+def _stack(parts: list[tuple[Array, int, Indices]]) -> tuple[Array, Indices, Indices]:
+    """Rows, groups and samples of several kinds of rows."""
+    X = np.concatenate([rows for rows, _, _ in parts])
+    group = np.concatenate([np.full(len(rows), own) for rows, own, _ in parts])
+    return X, group, np.concatenate([sample for _, _, sample in parts])
+
+
+def _standing(
+    robot: SlowRobot,
+    recording: SlowRecording,
+    parts: tuple[Array, Array, Array],
+    x: Array,
+) -> tuple[Array, Indices, Indices, Array]:
+    """Rows of a standing robot, their groups and samples, and torques that wind the gears."""
+    D, A, B = parts
+    limbs, motion, noise = robot.limbs, recording.motion, robot.noise
+    N, P = len(D), D.shape[2]
+    width = P + extras(hung=False) + 1
+    frames, near = robot.soles, _near_limits(robot, motion.q)
+    moved = [frames.motions(q) for q in motion.q]
+    R, p, J = (np.array([m[i] for m in moved]) for i in range(3))
+    # a steady pull, in the axes of the first sole
+    body = int(np.argmax(robot.model.bodies.mass))
+    name = robot.model.bodies.names[body]
+    com = robot.model.link_coms[robot.model.link_index(name)]
+    hit = [LinkFrames(robot.model, [name], [com]).motions(q) for q in motion.q]
+    force = -R[:, 0]
+    pull = np.zeros((N, D.shape[1], PULL))
+    pull[:, :3] = force
+    for k in range(N):
+        pull[k, 3:6] = skew(hit[k].p[0]) @ force[k]
+        pull[k, 6:] = hit[k].jacobian[0, :3].T @ force[k]
+    whole = np.zeros((N, D.shape[1], width))
+    whole[:, :, :P], whole[:, :, P + CHAIN + SLOPE : -1] = D, pull
+    base, cov = whole[:, :6].copy(), np.zeros((N, 6, 6))
+    cov[:] = np.diag(np.repeat([noise.force**2, noise.moment**2], 3))
+    for c in range(len(limbs.body)):
+        own = limbs.joints[c][limbs.joints[c] >= 0]
+        a = A[:, c, :, : len(own)]
+        base -= a @ whole[:, 6 + own]
+        cov += (a * noise.joint[own] ** 2) @ a.transpose(0, 2, 1)
+        cov += _UNFELT * B[:, c] @ B[:, c].transpose(0, 2, 1)
+    usable = np.flatnonzero(~near[:, robot.legs].any(axis=1))
+    base = np.linalg.solve(np.linalg.cholesky(cov[usable]), base[usable])
+    found: list[tuple[Array, int, Indices]] = [
+        (base.reshape(-1, width), BASE, np.repeat(usable, 6))
+    ]
+    for j in np.flatnonzero(recording.measured & ~robot.legs):
+        used = np.flatnonzero(~near[:, j])
+        found.append((whole[used, 6 + j] / noise.joint[j], int(j), used))
+    if len(limbs.body) == 2:
+        found.append(
+            (_chain(robot, R, p, J, width), CLOSED, np.repeat(np.arange(N), 6))
+        )
+    up = upwards(recording, frames)
+    for c in range(len(limbs.body)):
+        rows = _level(robot, (R, J), c, up, width)
+        found.append((rows, LEVEL, np.repeat(np.arange(N), 2)))
+    return (*_stack(found), motion.tau)
+
+
+def _chain(robot: SlowRobot, R: Array, p: Array, J: Array, width: int) -> Array:
+    """Rows (6 N, width): the second sole's pose in the first one's axes is constant."""
+    N, at = len(R), zero_columns(robot.model)
+    turned = R[:, 0].transpose(0, 2, 1)
+    place = np.einsum("kij,kj->ki", turned, p[:, 1] - p[:, 0])
+    turn = turned @ R[:, 1]
+    mean = Rotation.from_matrix(turn).mean().as_matrix()
+    off = Rotation.from_matrix(turn @ mean.T).as_rotvec()
+    rows = np.zeros((N, 6, width))
+    between = J[:, 1] - J[:, 0]
+    arm = np.array([skew(v) for v in p[:, 1] - p[:, 0]])
+    rows[:, :3, at] = turned @ (between[:, :3] + arm @ J[:, 0, 3:])
+    rows[:, 3:, at] = turned @ between[:, 3:]
+    first = width - 1 - extras(hung=False)
+    rows[:, :, first : first + CHAIN] = np.eye(CHAIN)
+    rows[:, :3, -1], rows[:, 3:, -1] = -(place - place.mean(axis=0)), -off
+    rows[:, :3] /= PLACE
+    rows[:, 3:] /= TILT
+    return rows.reshape(-1, width)
+
+
+def _level(
+    robot: SlowRobot, feet: tuple[Array, Array], c: int, up: Array, width: int
+) -> Array:
+    """Rows (2 N, width): up in the axes of sole c is that of the floor's slope."""
+    (R, J), n = feet, robot.model.n_joints
+    N, imu = (
+        len(R),
+        slice(width - 1 - extras(hung=False) - IMU, width - 1 - extras(hung=False)),
+    )
+    rows, turned = np.zeros((N, 3, width)), R[:, c].transpose(0, 2, 1)
+    crossed = -turned @ np.array([skew(u) for u in up])
+    rows[:, :, zero_columns(robot.model)] = crossed @ J[:, c, 3:, :n]
+    rows[:, :, imu.start : imu.start + 3] = -turned / GRAVITY
+    rows[:, :, imu.start + 3 : imu.stop] = crossed
+    relative = (
+        Rotation.from_matrix(R[:, 0].transpose(0, 2, 1) @ R[:, c]).mean().as_matrix()
+    )
+    slope = slice(imu.stop + CHAIN, imu.stop + CHAIN + SLOPE)
+    rows[:, :, slope] = -relative.T[:, :SLOPE]
+    rows[:, :, -1] = np.einsum("kij,kj->ki", turned, up)
+    return rows[:, :2].reshape(-1, width) / TILT
+
+
+def _hung(
+    robot: SlowRobot,
+    recording: SlowRecording,
+    parts: tuple[Array, Array, Array],
+    x: Array,
+) -> tuple[Array, Indices, Indices, Array]:
+    """Rows of a hanging robot; see _standing."""
+    D, rope = parts[0], robot.rope
+    if rope is None:
+        raise ValueError("a hanging robot needs the point of its rope")
+    motion, noise, n = recording.motion, robot.noise, robot.model.n_joints
+    N, P, at = len(D), D.shape[2], zero_columns(robot.model).start
+    frames = LinkFrames(robot.model, [rope.link], [rope.xyz])
+    whole = np.zeros((N, 6 + n, P + ROPE + 1))
+    whole[:, :, :P] = D
+    for k in range(N):
+        R, p, J = (v[0] for v in frames.motions(motion.q[k]))
+        F = D[k, :3] @ x
+        for i in np.flatnonzero(np.abs(J).max(axis=0) > 0.0):  # joints up to the rope
+            near = motion.q[k].copy()
+            near[i] += _STEP
+            change = (frames.motions(near).jacobian[0, :3] - J[:3]) / _STEP
+            whole[k, 3:6, at + i] += np.cross(J[:3, i], F)
+            whole[k, 6:, at + i] += change.T @ F
+        force = whole[k, :3].copy()
+        whole[k, 3:6] -= skew(p) @ force
+        whole[k, 6:] -= J[:3].T @ force
+        whole[k, 3:6, P:-1] += skew(F) @ R
+        whole[k, 6:, P:-1] -= np.cross(F, J[3:].T) @ R
+    arm = np.linalg.norm(frames.poses(motion.q.mean(axis=0))[1])
+    rows = whole[:, 3:6] / np.hypot(noise.moment, arm * noise.force)
+    found: list[tuple[Array, int, Indices]] = [
+        (rows.reshape(-1, P + ROPE + 1), HUNG, np.repeat(np.arange(N), 3))
+    ]
+    close = _near_limits(robot, motion.q)
+    for j in np.flatnonzero(recording.measured):
+        used = np.flatnonzero(~close[:, j])
+        found.append((whole[used, 6 + j] / noise.joint[j], int(j), used))
+    # of joints without torques those of the model wind the gears
+    predicted = whole[:, 6:, :P] @ x
+    tau = np.where(recording.measured, motion.tau, predicted)
+    return (*_stack(found), tau)

@@ -1,0 +1,159 @@
+"""Exact recordings of a humanoid that sways on both feet or hangs, with known errors."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from com_bags import WalkLog
+from com_control.motion.sway_tour import plan_hang, plan_sway
+from com_model import Frame, RobotConfig, RobotModel, Sesc
+from com_model.dynamics import GRAVITY
+from com_model.dynamics.inverse_dynamics import Dynamics
+from com_model.dynamics.link_frames import LinkFrames
+from com_model.joint_path import JointPath
+from com_model.robots import load_robot
+from com_model.urdf.editing import Inertial, edit_inertials
+
+RATE, FRICTION_SPEED = 60.0, 0.003  # Hz, rad/s
+
+
+@dataclass(frozen=True, eq=False)
+class Errors:
+    """What is wrong; arrays are (n,) or (3,)."""
+
+    gain: np.ndarray
+    bias: np.ndarray
+    zero: np.ndarray
+    coulomb: np.ndarray
+    load: np.ndarray
+    mounting: np.ndarray
+    slope: np.ndarray
+    give: float
+
+
+@dataclass(frozen=True, eq=False)
+class Humanoid:
+    """HOAP-3 as its URDF has it, and as it is."""
+
+    believed: RobotModel
+    true: RobotModel
+    config: RobotConfig
+    rope: Frame
+    errors: Errors
+
+
+def make_humanoid(seed: int, size: float = 1.0) -> Humanoid:
+    """Draw a robot; size: factor of all errors."""
+    model, config = load_robot("hoap3")
+    model, rng = config.attach(model), np.random.default_rng(seed)
+    config = RobotConfig(**{**vars(config), "imu_link": model.root_link})
+    changed = {}
+    heavy = model.link_names[int(np.argmax(model.link_masses))]
+    for i in np.flatnonzero(model.link_masses > 0.0):
+        link = model.link_names[i]
+        com = model.link_coms[i] + size * rng.normal(
+            0.0, 0.012 if link == heavy else 0.002, 3
+        )
+        factor = 1.0 + size * rng.normal(0.0, 0.03)
+        changed[link] = Inertial(
+            factor * model.link_masses[i], com, factor * model.link_inertias[i]
+        )
+    n, unit = model.n_joints, model.mass * GRAVITY * 0.02  # N m
+    errors = Errors(
+        gain=1.0 + size * rng.normal(0.0, 0.02, n),
+        bias=size * 0.02 * unit * rng.normal(size=n),
+        zero=size * np.deg2rad(0.3) * rng.normal(size=n),
+        coulomb=size * unit * rng.uniform(0.05, 0.2, n),
+        load=size * rng.uniform(0.0, 0.04, n),
+        mounting=size * np.deg2rad(0.5) * rng.normal(size=3),
+        slope=size * np.deg2rad([0.3, -0.2]),
+        give=size * 1e-3 / unit,
+    )
+    true = RobotModel.from_urdf(edit_inertials(model.xml, changed), model.frames)
+    rope = Frame("rope", heavy, (0.005, -0.003, 0.15))
+    return Humanoid(model, true, config, rope, errors)
+
+
+def sway(robot: Humanoid, seconds: float, seed: int = 1) -> WalkLog:
+    """A log of a sway on both feet."""
+    q, qd, qdd, time = _motion(
+        plan_sway(robot.true, robot.config, seconds, seed).motion
+    )
+    soles = LinkFrames(robot.true, [foot.frame for foot in robot.config.feet])
+    moved = [soles.motions(row) for row in q]
+    # gravity in the axes of the first sole, which stands on a slope
+    up = np.array([*robot.errors.slope, 1.0])
+    R_root = np.array([m.R[0].T for m in moved])  # of the root in the sole's axes
+    place = np.array([-m.R[0].T @ m.p[0] for m in moved])
+    force, omega, turn = _root(R_root, place, GRAVITY * up / np.linalg.norm(up))
+    tau, dynamics = np.empty_like(q), Dynamics(robot.true)
+    for k, m in enumerate(moved):
+        state, root = (q[k], qd[k], qdd[k]), (omega[k], turn[k], force[k])
+        wrench, needed = dynamics.inverse_dynamics(state, root)
+        G = np.zeros((12, 6))
+        for c in range(2):
+            G[6 * c : 6 * c + 6] = np.eye(6)
+            G[6 * c : 6 * c + 3, 3:] = -np.cross(np.eye(3), m.p[c])
+        w = np.linalg.pinv(G.T) @ wrench
+        tau[k] = needed - np.concatenate([m.jacobian[0], m.jacobian[1]]).T @ w
+    return _read(robot, time, (q, qd, tau), (omega, force))
+
+
+def hang(robot: Humanoid, seconds: float, efforts: bool = True) -> WalkLog:
+    """A log of a robot that hangs from its rope, moving slowly enough to hang plumb."""
+    q, qd, _, time = _motion(plan_hang(robot.true, robot.config, seconds).motion)
+    frames, sesc = (
+        LinkFrames(robot.true, [robot.rope.link], [robot.rope.xyz]),
+        Sesc(robot.true),
+    )
+    points = [frames.poses(row)[1][0] for row in q]
+    ups = np.array([p - sesc.com(row) for p, row in zip(points, q, strict=True)])
+    ups /= np.linalg.norm(ups, axis=1, keepdims=True)
+    force, zero = GRAVITY * ups, np.zeros_like(ups)
+    tau, dynamics, still = np.empty_like(q), Dynamics(robot.true), np.zeros(q.shape[1])
+    for k in range(len(q)):
+        state, root = (q[k], still, still), (zero[k], zero[k], force[k])
+        F, needed = dynamics.inverse_dynamics(state, root)
+        J = frames.motions(q[k]).jacobian[0, :3]
+        tau[k] = needed - J.T @ F[:3]
+    log = _read(robot, time, (q, qd, tau), (zero, force))
+    if not efforts:
+        log.effort[:] = np.nan
+    return log
+
+
+def _motion(motion):
+    time = np.arange(0.0, motion.times[-1], 1.0 / RATE)
+    path: JointPath = motion.path
+    q = np.array([path.sample(t)[0] for t in time])
+    qd = np.gradient(q, time, axis=0)
+    return q, qd, np.gradient(qd, time, axis=0), time
+
+
+def _root(R, place, gravity):
+    """Specific force, angular velocity and acceleration (N, 3) of the root, in its axes."""
+    step = 1.0 / RATE
+    spin = Rotation.from_matrix(R[:-2].transpose(0, 2, 1) @ R[2:]).as_rotvec() / (
+        2.0 * step
+    )
+    omega = np.concatenate([spin[:1], spin, spin[-1:]])
+    rise = np.gradient(np.gradient(place, step, axis=0), step, axis=0)
+    force = np.einsum("kji,kj->ki", R, rise + gravity)
+    return force, omega, np.gradient(omega, step, axis=0)
+
+
+def _read(robot, time, joints, imu):
+    (q, qd, tau), (omega, force), errors = joints, imu, robot.errors
+    sign = np.tanh(qd / FRICTION_SPEED)
+    motor = (tau + errors.coulomb * sign) / (1.0 - errors.load * sign * np.sign(tau))
+    turn = Rotation.from_rotvec(errors.mounting).inv()
+    return WalkLog(
+        time,
+        q + errors.zero + errors.give * motor,
+        None,
+        errors.gain * motor + errors.bias,
+        turn.apply(omega),
+        turn.apply(force),
+        None,
+    )

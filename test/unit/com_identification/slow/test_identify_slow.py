@@ -1,0 +1,216 @@
+"""Slow motions: rows at the truth, identification of exact recordings, gates, refusals."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from slow_recording import hang, make_humanoid, sway
+
+from com_identification.exceptions import WalkError
+from com_identification.slow import rows
+from com_identification.slow.identify import fit_rows, identify_slow, make_system, solve
+from com_identification.walking.inertia import PARAMETERS, corrected_urdf, to_eta
+from com_identification.walking.unknowns import Scale
+from com_model import RobotModel, Sesc
+from com_model.actuators import ActuatorModel, Actuators
+
+GROUPS = {
+    "base": rows.BASE,
+    "chain": rows.CLOSED,
+    "level": rows.LEVEL,
+    "hung": rows.HUNG,
+}
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return make_humanoid(3)
+
+
+@pytest.fixture(scope="module")
+def swayed(robot):
+    return sway(robot, 40.0)
+
+
+@pytest.fixture(scope="module")
+def hung(robot):
+    return hang(robot, 40.0)
+
+
+def at_truth(system, robot):
+    """The unknowns as they are, but for constants of recordings."""
+    u, errors, z = system.base, robot.errors, system.unknowns.mean.copy()
+    z[: PARAMETERS * int(u.bodies.sum())] = to_eta(robot.true.bodies).ravel()
+    gain = 1.0 / errors.gain
+    mean = gain[u.legs].mean()
+    z[u.joint_slice("gain")] = u._gains.T @ (gain / mean - 1.0)
+    for kind, values in (
+        ("coulomb", errors.coulomb),
+        ("load_friction", errors.load * errors.gain),
+        ("torque_bias", errors.bias * gain),
+        ("encoder_zero", errors.zero),
+    ):
+        z[u.joint_slice(kind)] = values
+    own = len(u.mean)
+    z[u.joint_slice("armature")] = 0.0
+    z[u.joint_slice("viscous")] = 0.0
+    z[own - 3 : own] = errors.mounting
+    z[:own] = u.scaled(z[:own], 1.0 / mean)
+    z[-robot.true.n_joints :] = errors.give / gain
+    return z
+
+
+def residuals(system, robot, log_constants):
+    """Rms of each group of rows at the truth, constants of recordings fitted."""
+    z = at_truth(system, robot)
+    made = system.rows(z)
+    free = slice(len(system.base.mean), len(z) - robot.true.n_joints)
+    x = system.unknowns.coefficients(z)
+    first = len(x) - 1 - robot.true.n_joints - (free.stop - free.start)
+    columns = made.X[:, first : first + free.stop - free.start]
+    kinematic = np.isin(made.joint, log_constants)
+    if kinematic.any():
+        step = np.linalg.lstsq(
+            columns[kinematic], -(made.X[kinematic] @ x), rcond=None
+        )[0]
+        x[first : first + len(step)] += step
+    left = made.X @ x
+    return {
+        name: float(np.sqrt(np.mean(left[made.joint == group] ** 2)))
+        for name, group in (GROUPS | {"joints": None}).items()
+        if group is not None and (made.joint == group).any()
+    } | {"joints": float(np.sqrt(np.mean(left[made.joint >= 0] ** 2)))}
+
+
+def test_rows_of_a_sway_vanish_at_the_truth(robot, swayed):
+    system = make_system([swayed], [False], robot.believed, robot.config)
+    found = residuals(system, robot, [rows.CLOSED, rows.LEVEL])
+    assert found["chain"] < 0.05
+    assert found["level"] < 0.15
+    assert found["base"] < 0.5
+    assert found["joints"] < 0.5
+
+
+def test_rows_of_a_hanging_robot_vanish_at_the_truth(robot, hung):
+    system = make_system([hung], [True], robot.believed, robot.config, robot.rope)
+    found = residuals(system, robot, [])
+    assert found["hung"] < 0.5
+    assert found["joints"] < 0.6
+
+
+def test_columns_are_derivatives(robot, swayed):
+    """A known change of encoders, mounting or gears changes the rows as their columns say."""
+    n = robot.believed.n_joints
+    system = make_system([swayed], [False], robot.believed, robot.config)
+    made = system.rows(system.unknowns.mean)
+    chosen = np.isin(made.joint, [rows.CLOSED, rows.LEVEL])
+    zero, rng = np.deg2rad(0.1), np.random.default_rng(0)
+    off = zero * rng.standard_normal(n)
+    moved = replace(swayed, position=swayed.position + off)
+    other = make_system([moved], [False], robot.believed, robot.config)
+    after = other.rows(other.unknowns.mean)
+    at = rows.zero_columns(robot.believed)
+    predicted = -(made.X[:, at] @ off)[chosen]
+    found = (after.X[:, -1] - made.X[:, -1])[chosen]
+    level = made.joint[chosen] == rows.LEVEL
+    assert np.corrcoef(predicted[level], found[level])[0, 1] > 0.99
+    np.testing.assert_allclose(found[level], predicted[level], atol=0.02)
+
+
+def com_error(robot, model, samples=20):
+    rng, sesc, true = np.random.default_rng(1), Sesc(model), Sesc(robot.true)
+    posture = robot.config.nominal_posture(robot.true)
+    off = rng.uniform(-0.3, 0.3, (samples, len(posture)))
+    errors = [sesc.com(q) - true.com(q) for q in posture + off]
+    return float(np.sqrt((np.array(errors) ** 2).sum(axis=1).mean()))
+
+
+def test_sway_and_hang_find_the_com(robot, swayed, hung):
+    scale = Scale(robot.true.mass, 0.01)
+    before, found = com_error(robot, robot.believed), {}
+    for name, logs, kinds in (
+        ("sway", [swayed], [False]),
+        ("both", [hung, swayed], [True, False]),
+    ):
+        result = identify_slow(
+            logs, kinds, robot.believed, robot.config, scale, robot.rope
+        )
+        eta = result.unknowns.eta(result.z)
+        found[name] = com_error(
+            robot, RobotModel.from_urdf(corrected_urdf(result.model, eta))
+        )
+        failed = [gate.name for gate in result.gates if not gate.passed]
+        assert failed == []
+        assert result.total_mass[0] == pytest.approx(robot.true.mass, abs=1e-3)
+        com, C = result.com(result.posture)
+        error = com - Sesc(robot.true).com(result.posture)
+        assert error @ np.linalg.solve(C, error) < 16.0
+        if name == "sway":
+            assert (
+                "hang it for 60 s" in result.advice.text
+                or result.advice.com_std.max() < 0.002
+            )
+    assert found["sway"] < 0.5 * before
+    assert found["both"] < 0.25 * before
+
+
+def test_hanging_needs_no_torques(robot, swayed):
+    logs = [hang(robot, 40.0, efforts=False), swayed]
+    result = identify_slow(
+        logs,
+        [True, False],
+        robot.believed,
+        robot.config,
+        Scale(robot.true.mass),
+        robot.rope,
+    )
+    assert result.accepted
+    alone = solve(
+        make_system(logs[:1], [True], robot.believed, robot.config, robot.rope)
+    )[1]
+    assert set(alone.joint.tolist()) <= {rows.HUNG, rows.TIED}
+
+
+def test_a_foot_that_slips_is_named(robot, swayed):
+    position = swayed.position.copy()
+    hip = robot.believed.joint_names.index("WAIST_L_LR_joint")
+    position[len(position) // 2 :, hip] += np.deg2rad(1.5)
+    result = identify_slow(
+        [replace(swayed, position=position)], [False], robot.believed, robot.config
+    )
+    assert not result.accepted
+    assert "feet in place" in [gate.name for gate in result.gates if not gate.passed]
+
+
+def test_what_is_missing_is_named(robot, swayed, hung):
+    with pytest.raises(WalkError, match=r"--rope LINK X Y Z"):
+        make_system([hung], [True], robot.believed, robot.config)
+    effort = np.full_like(swayed.effort, np.nan)
+    with pytest.raises(WalkError, match="report no torque"):
+        make_system(
+            [replace(swayed, effort=effort)], [False], robot.believed, robot.config
+        )
+    short = swayed.between(0.0, 12.0)
+    with pytest.raises(WalkError, match="expected 15 s or more"):
+        make_system([short], [False], robot.believed, robot.config)
+    unknown = np.full_like(swayed.specific_force, np.nan)
+    blind = replace(swayed, angular_velocity=unknown, specific_force=unknown)
+    with pytest.raises(WalkError, match="IMU"):
+        make_system([blind], [False], robot.believed, robot.config)
+
+
+def test_gains_that_torques_do_not_show_stay(robot, swayed):
+    elbow = "L_SHR_L_EB_joint"
+    drives = Actuators(ActuatorModel(), {elbow: ActuatorModel(torque_bias_std=1.0)})
+    config = replace(robot.config, actuators=drives)
+    system = make_system([swayed], [False], robot.believed, config)
+    found, made = solve(system)
+    tied = made.joint == rows.TIED
+    joints = np.flatnonzero(made.X[tied][:, system.base.gain_columns].any(axis=0))
+    assert robot.believed.joint_names.index(elbow) in joints
+    gains = system.base.joints(found.z[: len(system.base.mean)], "gain")
+    np.testing.assert_allclose(gains[joints], 1.0, atol=5e-3)
+    again = fit_rows(made, system.unknowns, found.z)
+    np.testing.assert_allclose(
+        again.z / system.unknowns.std, found.z / system.unknowns.std, atol=0.1
+    )
