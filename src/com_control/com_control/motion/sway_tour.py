@@ -131,11 +131,12 @@ def _sway(
     forwards = soles[:, :, 0].mean(axis=0)
     W = np.column_stack([forwards, np.cross(up, forwards), up]).T  # of the soles' mean
     feet, middle = np.einsum("ij,fjk->fik", W, soles), W @ com
+    start = middle.copy()
     middle[:2] = feet[:, :2, 3].mean(axis=0)
     middle[0] += 0.1 * _reach(config)
     length = middle[2] - feet[:, 2, 3].mean()
     (forward, side), waves = _COM, [_waves(time, rng, _SWAY) for _ in range(6)]
-    path = np.tile(middle, (len(time), 1))
+    path = start + _faded(time)[:, None] * (middle - start)
     path[:, 0] += length * forward * fade * waves[0]
     path[:, 1] += length * side * fade * waves[1]
     path[:, 2] += length * fade * (_HEIGHT * waves[2] - _LOWER)
