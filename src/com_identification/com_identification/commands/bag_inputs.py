@@ -37,14 +37,13 @@ from com_identification.capture.recorder import PostureRecorder
 from com_identification.capture.streams import NS_PER_S, DroppedReadings, PostureMark
 from com_identification.capture.walk_evidence import newest_message, walk_posture
 from com_identification.commands.output import progress_bar
-from com_identification.commands.robot_inputs import RobotInputs, choose_topics
+from com_identification.commands.robot_inputs import SLOW, RobotInputs, choose_topics
 from com_identification.regression.postures import Posture
 from com_identification.report.report import Recording, TopicLine
 from com_model.exceptions import ConfigError
 from com_model.strict_yaml import Section, read_yaml
 
 BOTH = "rest,walk"  # of --use
-SLOW = ("sway", "hang")
 
 
 def is_walk(arguments: argparse.Namespace, robot: RobotInputs) -> bool:

@@ -9,6 +9,8 @@ from com_identification.settings import IdentificationSettings
 from com_model import Foot, RobotConfig, RobotModel, robots
 from com_model.exceptions import ConfigError
 
+SLOW = ("sway", "hang")  # of --use
+
 
 @dataclass(frozen=True, eq=False)
 class RobotInputs:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import cast
 
 from com_bags import Bag, SensorReader, WalkLog, even_times, read_walk
-from com_identification.commands.bag_inputs import SLOW
 from com_identification.commands.output import output_directory
 from com_identification.commands.robot_inputs import (
+    SLOW,
     RobotInputs,
     choose_topics,
     has_imu,

@@ -78,7 +78,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     note = problem = ""
     if not arguments.no_check:
         up = setup.limbs.R_root_robot[:, 2]
-        note, problem = check_written(urdf, output, up)
+        note, problem = check_written(load_robot, urdf, output, up)
     if not arguments.quiet:
         print(f"{setup.name} ({urdf})\n{summary(setup)}\nwrote {output}")
         if note:

@@ -1,7 +1,9 @@
 """Whether a configuration that was written can be used: it is loaded, and the robot stands."""
 
 import warnings
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from com_model.arrays import Array
 from com_model.exceptions import (
@@ -11,18 +13,19 @@ from com_model.exceptions import (
     listing,
     pip_install,
 )
-from com_model.robots import load_robot
 
+Loader = Callable[[Path, Path], tuple[Any, Any]]  # model and configuration
 SUPPORT = 3  # points on the ground, at least, to stand without feedback
 
 
-def check_written(urdf: Path, config: Path, up: Array) -> tuple[str, str]:
+def check_written(load: Loader, urdf: Path, config: Path, up: Array) -> tuple[str, str]:
     """Loads a configuration as every node does, and lets the robot stand for 2 s.
 
     It stands in simulation, by its servos alone (com_simulation.physics.standing), where MuJoCo
     is installed and its feet have three points or more.
 
     Args:
+        load: Reads a URDF with a configuration: load_robot.
         urdf: The robot's URDF.
         config: Its configuration.
         up: (3,) unit vector in the root link's axes that points upwards where it stands.
@@ -33,7 +36,7 @@ def check_written(urdf: Path, config: Path, up: Array) -> tuple[str, str]:
     try:
         with warnings.catch_warnings():  # com_setup lists what is unsure
             warnings.simplefilter("ignore", ConfigWarning)
-            model, found = load_robot(urdf, config)
+            model, found = load(urdf, config)
     except ComModelError as error:
         return "", f"what it wrote cannot be loaded: {error}"
     sides = [foot.side for foot in found.feet]
