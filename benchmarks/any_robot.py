@@ -46,6 +46,7 @@ from com_control.walking.walk import WalkRequest
 from com_control.walking.walker import Walker
 from com_model import RobotConfig, RobotModel
 from com_model.exceptions import ComModelError
+from com_model.robots import load_robot
 from com_model.setup import RobotSetup, describe, to_yaml
 from com_model.setup.check import check_written
 from com_model.setup.parts import HUMANOID, OTHER, QUADRUPED
@@ -107,7 +108,7 @@ def configure(path: Path) -> Result:
             file = Path(folder) / f"{path.stem}.yaml"
             file.write_text(result.text)
             up = setup.limbs.R_root_robot[:, 2]
-            result.exit_2 = check_written(path, file, up)[1]
+            result.exit_2 = check_written(load_robot, path, file, up)[1]
     except Exception as error:  # whatever goes wrong is a result
         result.refused = message(error)
     result.seconds = time.monotonic() - begin
