@@ -142,11 +142,11 @@ def check_units(
     Raises:
         UnitError: Readings are in another unit; names it, and how to declare it.
     """
-    _check_positions(log.position, model)
+    check_positions(log.position, model)
     if not log.has_imu:
         return
     R = model.bodies.R_body_link[model.link_index(imu_link)]
-    size = float(np.nanmean(np.linalg.norm(log.specific_force, axis=1)))
+    size = float(np.linalg.norm(np.nanmean(log.specific_force, axis=0)))
     for unit, factor in _GRAVITIES.items():
         if 0.8 < size / factor < 1.25:
             raise UnitError(
@@ -155,8 +155,8 @@ def check_units(
                 unit,
             )
     try:
-        _check_gyro(log, R)
         _check_up(log, model, feet, R)
+        _check_gyro(log, R)
     except UnitError as error:
         where = f"the axes that link {imu_link!r} has in the URDF"
         text = f"{error}. Expected rad/s, m/s^2 with gravity, and the orientation, all in {where}"
@@ -171,8 +171,39 @@ def _in_mapping(unit: str) -> str:
     return "scale: 0.00980665" if unit == "mg" else f"unit: {unit}"
 
 
-def _check_positions(position: Array, model: RobotModel) -> None:
-    """Refuses degrees and mm: of joints that cannot move so far."""
+def check_forces(
+    model: RobotModel, feet: Sequence[Foot], q: Array, wrenches: Array, up: Array
+) -> None:
+    """Checks unit and signs of the feet's force sensors, of a robot that stands or walks.
+
+    Args:
+        model: The robot, with the frames of its feet.
+        feet: Its feet.
+        q: (n,) rad or m, mean.
+        wrenches: (F, 6) N and N m, mean of each foot's sensor with its sign, sensor axes.
+        up: (3,) upwards, root axes.
+
+    Raises:
+        UnitError: The feet carry the weight in another unit, or one pulls at the ground.
+    """
+    R = LinkFrames(model, [f.wrench_frame for f in feet]).poses(q)[0]
+    upwards = np.einsum("fij,fj,i->f", R, wrenches[:, :3], up / np.linalg.norm(up))
+    fractions = upwards / (model.mass * GRAVITY)
+    error = FORCES.problem(fractions, [foot.frame for foot in feet], model.mass)
+    if error and error.unit != "?":  # a payload, or a hand that holds it, is no unit
+        raise error
+
+
+def check_positions(position: Array, model: RobotModel) -> None:
+    """Refuses degrees and mm: of joints that cannot move so far.
+
+    Args:
+        position: (N, n) rad or m.
+        model: The robot.
+
+    Raises:
+        UnitError: Joints are beyond their limits by the factor of another unit.
+    """
     bounded = np.isfinite(model.lower) & np.isfinite(model.upper)
     reach = np.abs(position[np.isfinite(position).all(axis=1)])
     if not len(reach):
@@ -232,7 +263,11 @@ def _check_up(log: WalkLog, model: RobotModel, feet: Sequence[Foot], R: Array) -
     force = np.nanmean(log.specific_force, axis=0) @ R.T
     size, up = float(np.linalg.norm(force)), force
     if not 0.8 < size / GRAVITY < 1.25:
-        raise UnitError(f"the accelerometer reads {size:.1f} m/s^2 on average", "axes")
+        raise UnitError(
+            f"the accelerometer reads {size:.1f} m/s^2 on average"
+            + " (was gravity subtracted?)" * (size < 0.2 * GRAVITY),
+            "axes",
+        )
     if log.up is not None and np.ptp(log.up, axis=0).max() > _FROZEN:
         up = np.nanmean(log.up, axis=0)
         if (off := angle_between(force, up)) > _ASKEW:
@@ -273,7 +308,7 @@ def _check_torques(
     spacing = float(np.median(np.diff(log.time[rows]))) if len(rows) > 1 else _STRIDE
     width = max(3, round(_STRIDE / max(spacing, 1e-6)))
     total = uniform_filter1d(pushes.sum(axis=0), width)
-    on_feet = total >= 0.5 * np.quantile(total, 0.9)
+    on_feet = np.abs(total) >= 0.5 * np.quantile(np.abs(total), 0.9)
     fractions = pushes[:, on_feet].mean(axis=1) / (model.mass * GRAVITY)
     # without torques the ground would still have to hold the legs
     still = np.einsum("kfi,ki->kf", load[on_feet, :, :3], vertical[on_feet]).mean(

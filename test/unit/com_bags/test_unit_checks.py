@@ -9,7 +9,9 @@ import yaml
 from standing_recording import record_standing
 
 from com_bags import UnitError, WalkLog, check_units
+from com_bags.unit_checks import check_forces
 from com_estimation.commands import trunk_bag
+from com_model.dynamics.link_frames import LinkFrames
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +62,69 @@ def test_another_unit_is_named(log, go2, field, factor, unit):
         check(other, go2)
     assert caught.value.unit == unit
     assert unit in ("sign", "deg") or f"{unit}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"up": lambda up: up[:, [1, 2, 0]]}, "orientation and accelerometer differ"),
+        ({"up": lambda up: -up}, "differ by 1[78][0-9] degrees"),
+        (
+            {
+                name: lambda v: v * [1.0, -1.0, -1.0]
+                for name in ("up", "specific_force", "angular_velocity")
+            },
+            "the feet are above the trunk",
+        ),
+        (
+            {"angular_velocity": lambda v: v * [-1.0, -1.0, 1.0]},
+            "orientation turns -.* times as fast as the gyroscope",
+        ),
+        (
+            {"specific_force": lambda v: v - [0.0, 0.0, 9.8]},
+            "was gravity subtracted",
+        ),
+        (
+            {"angular_velocity": lambda v: v + 500.0, "up": lambda up: None},
+            "rad/s, rms",
+        ),
+        ({"effort": lambda v: -v}, "they have the opposite sign"),
+        ({"effort": lambda v: 4.0 * v}, "motor currents"),
+    ],
+)
+def test_axes_and_signs_that_contradict_each_other_are_named(log, go2, changes, words):
+    """A quaternion in another order, axes flipped, gravity removed, a gyroscope's bias."""
+    other = {name: change(getattr(log, name)) for name, change in changes.items()}
+    with pytest.raises(UnitError, match=words):
+        check(dataclasses.replace(log, **other), go2)
+
+
+@pytest.mark.parametrize(
+    ("factors", "unit"),
+    [
+        ([1.0] * 4, ""),
+        ([0.7] * 4, ""),  # a wrong mass is no unit
+        ([0.0] * 4, ""),  # it hangs
+        ([1.0 / 9.80665] * 4, "kgf"),
+        ([1.0 / 4.4482216] * 4, "lbf"),
+        ([1e3] * 4, "mN"),
+        ([-1.0] * 4, "sign"),
+        ([1.0, -1.0, 1.0, 1.0], "sign"),
+    ],
+)
+def test_force_sensors_in_another_unit_are_named(go2, factors, unit):
+    feet, weight = go2.config.feet, go2.model.mass * 9.81
+    q = go2.config.nominal_posture(go2.model)
+    wrenches = np.zeros((4, 6))
+    R = LinkFrames(go2.model, [f.wrench_frame for f in feet]).poses(q)[0]
+    wrenches[:, :3] = 0.25 * weight * R[:, 2] * np.array(factors)[:, None]
+    readings = go2.model, feet, q, wrenches, np.array([0.0, 0.0, 9.81])
+    if not unit:
+        check_forces(*readings)
+        return
+    with pytest.raises(UnitError) as caught:
+        check_forces(*readings)
+    assert caught.value.unit == unit
 
 
 def test_a_robot_that_hangs_is_no_unit(log, go2):

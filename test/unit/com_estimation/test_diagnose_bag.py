@@ -1,6 +1,7 @@
 """diagnose_bag: the same samples as the robot's, what happened on the page, and refusals."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,9 +9,9 @@ from html_page import assert_report
 from scipy.spatial.transform import Rotation
 from shipped_robot import shipped_robot
 
-from com_bags import Bag, SensorReader, TopicRequest, find_topics
+from com_bags import Bag, SensorReader, TopicRequest, UnitError, find_topics
 from com_demos.bag_writer import BagWriter
-from com_estimation.commands.diagnose_bag import main, samples
+from com_estimation.commands.diagnose_bag import diagnose, main, samples
 from com_model import Sesc, find_robot
 from com_model.dynamics.link_frames import LinkFrames
 from com_model.robot_config import ground_wrenches
@@ -119,3 +120,17 @@ def test_bags_that_do_not_do_are_refused(tmp_path, capsys, options, said) -> Non
     assert main(words) == 2
     assert said in capsys.readouterr().err
     assert not (tmp_path / "page.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("signs", "words"),
+    [((1, -1), "would pull at the ground"), ((-1, -1), "have the opposite sign")],
+)
+def test_forces_of_the_opposite_sign_are_refused(bag, signs, words) -> None:
+    config, model = shipped_robot("hoap2")[:2]
+    feet = tuple(
+        replace(foot, wrench_sign=sign)
+        for foot, sign in zip(config.feet, signs, strict=True)
+    )
+    with pytest.raises(UnitError, match=words):
+        diagnose(bag[0], model, replace(config, feet=feet), TopicRequest())

@@ -20,6 +20,7 @@ from com_bags import (
     find_topics,
 )
 from com_bags.streams import NS_PER_S, Times
+from com_bags.unit_checks import check_forces, check_positions
 from com_estimation.humanoid.estimator import HumanoidEstimator
 from com_estimation.humanoid.story import Sample, Story, follow, story_page
 from com_model import ComModelError, RobotConfig, RobotModel, load_robot
@@ -106,6 +107,7 @@ def diagnose(
     Raises:
         BagError: the bag cannot be read, or lacks a topic.
         ConfigError: the configuration lacks feet, or the rate of the joint states is too low.
+        UnitError: positions are in degrees, or forces in another unit or of the opposite sign.
     """
     about = LogFormat.of(model, config.feet) if log_format is None else log_format
     with Bag(path, about) as bag:
@@ -121,12 +123,27 @@ def diagnose(
             raise ConfigError(
                 f"{problem}: record at the rate of the drivers", str(path)
             )
+        _check_units(first, model, config)
         estimator = HumanoidEstimator(model, config, rate)
         link = LinkFrames(model, [imu])
         story = follow(
             estimator, samples(chain([first], blocks), config, link, 1.0 / rate)
         )
         return story, reader.warnings()
+
+
+def _check_units(block: SensorBlock, model: RobotModel, config: RobotConfig) -> None:
+    """Refuses, by a UnitError, degrees, and forces in another unit or of the opposite sign."""
+    check_positions(block.Q, model)
+    turns = np.empty((0, 3)) if block.up is None else block.up[1]
+    seen = [W[np.isfinite(W).all(axis=1)] for _, W in block.wrenches]
+    known, turns = (v[np.isfinite(v).all(axis=1)] for v in (block.Q, turns))
+    if len(known) and len(turns) and all(map(len, seen)):
+        wrenches = ground_wrenches(
+            np.array([W.mean(axis=0) for W in seen])[None], config.feet
+        )[0]
+        up, q = turns.mean(axis=0), np.median(known, axis=0)
+        check_forces(config.attach(model), config.feet, q, wrenches, up)
 
 
 def samples(
