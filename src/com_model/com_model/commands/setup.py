@@ -288,9 +288,16 @@ def _report(setup: RobotSetup, text: str, urdf: Path, config: Path) -> None:
             "(not demo-identify: it compares postures on flat soles, not on point feet)"
         )
         targets.remove("demo-identify")
-    if any(key == "urdf" for key, _ in setup.issues) and len(targets) > 1:
-        reasons.append(f"(not {targets[1]}: first correct the errors that audit finds)")
-        targets.pop(1)
+    gaits = [each for each in ("demo-walk", "demo-trot") if each in targets]
+    wrong = any(key == "urdf" for key, _ in setup.issues)
+    if gaits and (wrong or not setup.gait):
+        why = (
+            "first correct the errors that audit finds"
+            if wrong
+            else "see the legs' joints"
+        )
+        reasons.append(f"(not {gaits[0]}: {why})")
+        targets.remove(gaits[0])
     weak = overloaded_joints(setup.model, setup.limbs, setup.standing)
     if weak and "demo-identify" in targets:
         reasons.append(

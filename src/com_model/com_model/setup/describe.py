@@ -21,6 +21,8 @@ _LOWEST = 0.05  # of the robot's height, of the CoM over the feet
 MOST_SHAPES = 200  # that are named where they cannot be read
 LEAST_BEND = 0.1
 """rad, of the knees of a robot that leans or walks; others get no sizes of steps."""
+WALKING_JOINTS = {5, 6}
+"""of each leg of a robot that walks (com_control's Biped)."""
 _MARGIN = 0.01  # m, of the CoM inside the support
 _NO_SUPPORT = (
     "two point feet are no support: the robot cannot stand without feedback. If it has soles, give "
@@ -83,7 +85,14 @@ def describe(
         text = f"shapes not read ({reason}): {listing(shapes, MOST_SHAPES)}"
         issues.append(("feet", text))
     gait = gait_parameters(model, limbs, standing, [foot.points for foot in feet])
-    straight = limbs.kind == HUMANOID and standing.bend < LEAST_BEND
+    joints = {len(leg.bodies) for leg in limbs.legs}
+    if limbs.kind == HUMANOID and not joints <= WALKING_JOINTS:
+        counts = listing(map(str, sorted(joints)))
+        text = f"its legs have {counts} joints: walks are for legs of five or six"
+        issues.append(("kind", text))
+        gait = {}
+    elif limbs.kind == HUMANOID and standing.bend < LEAST_BEND:
+        gait = {}
     name = model.name if urdf_path is None else Path(urdf_path).stem
     trunk = np.flatnonzero(model.bodies.body_of_link == limbs.trunk)
     return RobotSetup(
@@ -96,7 +105,7 @@ def describe(
         standing=standing,
         imu=imu,
         gains=find_gains(model, limbs, standing),
-        gait={} if straight else gait,
+        gait=gait,
         margin=margin,
         issues=tuple(issues),
     )

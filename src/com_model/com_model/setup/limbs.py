@@ -246,8 +246,14 @@ class BodyTree:
         return 1 + max((self.depth(child) for child in self.children(body)), default=0)
 
     def is_wheel(self, body: int) -> bool:
-        """Whether a body is round about the axis of its joint, which is not vertical."""
+        """Whether a body is round about the axis of its joint, which is not vertical.
+
+        Without a shape, whether its name or its joint's says so.
+        """
         points, axis = self.outside.points[body], self.bodies.axis[body]
+        if not len(points):
+            names = self.bodies.names[body] + self.bodies.joint_names[body]
+            return "wheel" in names.lower()
         if len(points) < 20 or abs((self.R[body] @ axis)[2]) > 0.5:
             return False
         across = points - np.outer(points @ axis, axis)

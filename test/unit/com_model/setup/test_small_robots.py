@@ -191,6 +191,32 @@ def test_a_robot_on_wheels_has_no_legs(quadruped):
         described(quadruped(shape=wheel))
 
 
+def test_a_wheel_whose_mesh_is_missing_is_known_by_its_name(quadruped):
+    text = quadruped(shape="").replace("_shank", "_wheel")
+    with pytest.raises(NoLegsError, match="end in wheels"):
+        described(text)
+
+
+def test_legs_of_seven_joints(biped):
+    """A second yaw between thigh and shank, of both legs."""
+    text = biped()
+    for side in "lr":
+        twist = (
+            f'<link name="{side}_twist"/><joint name="{side}_twist_joint" type="revolute">'
+            f'<parent link="{side}_pitch"/><child link="{side}_twist"/><axis xyz="0 0 1"/>'
+            '<limit lower="-1" upper="1" effort="100" velocity="10"/></joint></robot>'
+        )
+        knee = f'<parent link="{side}_pitch"/><child link="{side}_knee"/>'
+        text = text.replace(knee, knee.replace(f"{side}_pitch", f"{side}_twist"))
+        text = text.replace("</robot>", twist)
+    setup, six = described(text), described(biped())
+    assert setup.limbs.kind == "humanoid"
+    assert [len(foot.leg.bodies) for foot in setup.feet] == [7, 7]
+    assert not setup.gait
+    assert any("walks are for legs of five or six" in text for _, text in setup.issues)
+    np.testing.assert_allclose(setup.standing.com, six.standing.com, atol=2e-3)
+
+
 def test_an_arm_has_no_legs(data):
     with pytest.raises(NoLegsError, match="no legs: "):
         describe(RobotModel.from_file(data / "arm.urdf"))
