@@ -49,20 +49,13 @@ def correct(given: bytes, path: Path | None = None) -> tuple[str, list[str]]:
     return xml, done
 
 
-def _scale_masses(xml: str, correction: Correction) -> str:
-    links = [link for link in parse_urdf(xml).links if link.mass > 0.0]
+def _scale_inertials(xml: str, correction: Correction) -> str:
+    masses = correction.what == "masses"
+    factors = (correction.factor, 1.0) if masses else (1.0, correction.factor)
     scaled = {
-        link.name: Inertial(link.mass * correction.factor, link.com, link.inertia)
-        for link in links
-    }
-    return edit_inertials(xml, scaled)
-
-
-def _scale_inertias(xml: str, correction: Correction) -> str:
-    links = [link for link in parse_urdf(xml).links if link.mass > 0.0]
-    scaled = {
-        link.name: Inertial(link.mass, link.com, link.inertia * correction.factor)
-        for link in links
+        link.name: Inertial(link.mass * factors[0], link.com, link.inertia * factors[1])
+        for link in parse_urdf(xml).links
+        if link.mass > 0.0
     }
     return edit_inertials(xml, scaled)
 
@@ -89,8 +82,8 @@ def _delete_inertials(xml: str, correction: Correction) -> str:
 
 
 _EDITS: dict[str, Callable[[str, Correction], str]] = {
-    "masses": _scale_masses,
-    "inertias": _scale_inertias,
+    "masses": _scale_inertials,
+    "inertias": _scale_inertials,
     "limits": _scale_limits,
     "no mass": _delete_inertials,
 }
