@@ -30,6 +30,14 @@ SUNK = 0.7  # fraction of its first height, under which the root link has fallen
 
 
 def has_fallen(R_start: Array, p_start: Array, R: Array, p: Array) -> bool:
-    """Whether a root link at R (3, 3), p (3,) m has fallen since its start; z is upwards."""
+    """Whether a root link has fallen since its start.
+
+    Args:
+        R_start: (3, 3) its orientation at the start, world axes, z upwards.
+        p_start: (3,) m, its origin at the start; below the ground where the root link's frame is
+            far from the robot.
+        R: (3, 3) its orientation.
+        p: (3,) m, its origin.
+    """
     tilt = np.arccos(np.clip(R_start[2] @ R[2], -1.0, 1.0))
-    return bool(tilt > TILTED or p[2] < SUNK * p_start[2])
+    return bool(tilt > TILTED or p_start[2] - p[2] > (1.0 - SUNK) * abs(p_start[2]))
