@@ -64,6 +64,7 @@ PROTOCOL = f"{SHARE}/config/posture_protocol/hoap2.yaml"
 URDF = f"{SHARE}/urdf/hoap2.urdf"
 # Arguments by package/program; NEW is a folder for its output, MADE that of make_inputs.
 COMMANDS = {
+    "com_control/plan_sway": "--robot hoap3 --output NEW/sway.csv",
     "com_control/check_motion": f"{WAVE} {MOTION}",
     "com_control/convert_motion": f"{WAVE} NEW/bag {MOTION}",
     "com_demos/human_motion": "--height 1.8 --mass 70 --sex f --trial MADE/a.c3d "  # no such file
@@ -82,6 +83,7 @@ COMMANDS = {
     "com_identification/com_randomise": "MADE/posterior.npz --output NEW/robots",  # no such file
     "com_identification/identify": "MADE/bag/bag --robot hoap2 --output NEW/results",
     "com_identification/posture_protocol": f"{HOAP2} --protocol {PROTOCOL} --output NEW/tips",
+    "com_identification/propose_sway": f"{WAVE} --robot hoap3",
     "com_identification/propose_postures": f"{HOAP2} --output NEW/postures.yaml",
     "com_model/audit": URDF,
     "com_model/inertials_to_mjcf": f"{URDF} {URDF}",  # no model of MuJoCo
@@ -102,6 +104,7 @@ NODES: dict[str, dict[str, object]] = {
         "motion": Path(WAVE).name,
         "play": True,
     },
+    "com_control/sway_tour": {},
     "com_control/trot_gait": {"autostart": True},
     "com_estimation/foot_forces": {},
     "com_estimation/humanoid_com_estimator": {},

@@ -93,13 +93,14 @@ class MotionPlayerNode(RobotNode[Parameters]):
     The module's docstring lists its topics and services, Parameters its parameters.
 
     Args:
+        name: of the node.
         **options: passed on to RobotNode and rclpy's Node, such as parameter_overrides.
     """
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__("motion_player", Parameters, subject="motion", **options)
+    def __init__(self, name: str = "motion_player", **options: Any) -> None:
+        super().__init__(name, Parameters, subject="motion", **options)
         p = self.parameters
-        self._layout = self._make_layout()
+        self._layout = self.make_layout()
         self._jobs = BackgroundJobs(self)
         self._loading = False
         self._autoplay = p.play
@@ -145,23 +146,35 @@ class MotionPlayerNode(RobotNode[Parameters]):
         self._jobs.close()
         super().destroy_node()
 
-    def _make_layout(self) -> MotionLayout:
+    def make_layout(self) -> MotionLayout:
+        """Returns columns and limits of motions.
+
+        Raises:
+            ComRosError: a parameter is missing, or the files do not fit.
+        """
         p = self.parameters
         if not p.motion_layout:
             fix = "give the path of what the columns mean, as config/motion/hoap2.yaml"
             raise ParameterError("motion_layout", "", fix)
-        config, xml = self.require_config("name and encoder"), p.robot_description
+        config = self.require_config("name and encoder")
+        try:
+            return MotionLayout.from_file(p.motion_layout, config, self.load_model())
+        except MotionError as error:
+            raise ComRosError(str(error)) from error
+
+    def load_model(self) -> RobotModel:
+        """Returns the robot of robot_description or, without it, of robot_config.
+
+        Raises:
+            ParameterError: neither has a URDF.
+        """
+        config, xml = self.require_config(), self.parameters.robot_description
         if not xml and config.urdf is None:
             fix = f"give the robot's URDF, or the key urdf in {config.source}"
             raise ParameterError("robot_description", "", fix)
-        model = (
+        return config.attach(
             RobotModel.from_urdf(xml) if xml else RobotModel.from_file(str(config.urdf))
         )
-        model = config.attach(model)
-        try:
-            return MotionLayout.from_file(p.motion_layout, config, model)
-        except MotionError as error:
-            raise ComRosError(str(error)) from error
 
     # --- files ---------------------------------------------------------------------------------
     def _on_load(self, request: LoadMotion.Request, reply: Reply) -> None:

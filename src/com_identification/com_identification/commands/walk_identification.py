@@ -35,7 +35,7 @@ from com_identification.walking.report import (
     sections,
 )
 from com_identification.walking.unknowns import Scale
-from com_model import Frame, UnknownNameError
+from com_model import Frame, RobotModel, UnknownNameError
 from com_model.text import columns
 
 _OF_POSTURES = ("settings", "marks", "marker_topic")
@@ -120,6 +120,28 @@ def identify_walk(
     return 0 if result.accepted else 1
 
 
+def parse_rope(words: Sequence[str] | None, model: RobotModel) -> Frame | None:
+    """Reads LINK X Y Z of --rope.
+
+    Args:
+        words: of the command line; None: the robot does not hang.
+        model: the robot.
+
+    Raises:
+        WalkError: there is no such link, or a coordinate is no number.
+    """
+    if not words:
+        return None
+    link, *place = words
+    try:
+        model.link_index(link)
+        return Frame("rope", link, tuple(float(value) for value in place))
+    except (ValueError, UnknownNameError) as error:
+        raise WalkError(
+            f"--rope {' '.join(words)}: {error}. Expected LINK X Y Z in m"
+        ) from None
+
+
 def _identify_slow(
     arguments: argparse.Namespace,
     robot: RobotInputs,
@@ -128,16 +150,7 @@ def _identify_slow(
     scale: Scale,
 ) -> WalkResult:
     """Identifies from slow motions: logs are of --use, hung of --hung."""
-    rope = None
-    if arguments.rope:
-        link, *place = arguments.rope
-        try:
-            rope = Frame("rope", link, tuple(float(value) for value in place))
-            robot.model.link_index(link)
-        except (ValueError, UnknownNameError) as error:
-            raise WalkError(
-                f"--rope {' '.join(arguments.rope)}: {error}. Expected LINK X Y Z in m"
-            ) from None
+    rope = parse_rope(arguments.rope, robot.model)
     kinds = [arguments.use == "hang"] * len(logs) + [True] * len(hung)
     return identify_slow([*logs, *hung], kinds, robot.model, robot.config, scale, rope)
 

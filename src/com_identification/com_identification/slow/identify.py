@@ -64,7 +64,8 @@ _GIVE = 3e-4  # rad/(N m), of a gear
 _SPAN = 5.0  # of bias and noise, below which a torque does not show its gain
 _TIED, _FAR = 1e-3, 1e5  # of a gain; s, from the blocks of one recording to the next
 _FIXED = 1e-4  # of the prior's standard deviation
-_HELD_OUT, _UNEXPLAINED, _BASE = 0.2, 5.0, 1.5  # of the blocks; %; standard deviations
+_WORSE = 1.1  # of what the URDF leaves unexplained
+_HELD_OUT, _UNEXPLAINED, _BASE = 0.15, 5.0, 1.5  # of the blocks; %; standard deviations
 _SLIPPED, _TURNED, _APART = 0.002, np.deg2rad(0.2), 3.0  # m; rad; standard deviations
 _WEAK = 0.002  # m, from which an axis of the CoM is weak
 
@@ -413,21 +414,21 @@ def _held_out(made: DesignMatrix, u: SlowUnknowns) -> list[AcceptanceTest]:
     fixed[: u.joint_slice(FRICTIONS[0]).start] *= _FIXED
     H = found.information.sum(axis=0)
     urdf = descend(H, replace(u, std=fixed), u.mean, TEMPERING)
-    torques = _part(held, held.joint >= rows.BASE)
+    # the legs' torques are in the base's rows of standing robots, else in their own
+    stands = bool((held.joint == rows.BASE).any())
+    torques = _part(held, held.joint == rows.BASE if stands else held.joint >= 0)
     ours, before = (
         unexplained(torques, u.coefficients(z), u.gain_columns) for z in (found.z, urdf)
     )
-    first = _part(
-        held,
-        held.joint == (rows.BASE if (held.joint == rows.BASE).any() else rows.HUNG),
-    )
+    first = torques if stands else _part(held, held.joint == rows.HUNG)
     rms = float(np.sqrt(np.mean((first.X @ u.coefficients(found.z)) ** 2)))
     return [
         AcceptanceTest(
             "held-out torques",
             f"{ours:.1f} % of the torques are not explained in the part that was held out, by the "
-            f"URDF with friction fitted {before:.1f} %; limits {_UNEXPLAINED:g} % and the latter",
-            bool(ours <= min(before, _UNEXPLAINED)) or not len(torques.X),
+            f"URDF with gains, friction and encoders fitted {before:.1f} %; limits "
+            f"{_UNEXPLAINED:g} % and a tenth more than the latter",
+            bool(ours <= min(_WORSE * before, _UNEXPLAINED)) or not len(torques.X),
         ),
         AcceptanceTest(
             "residuals of the base",

@@ -1,0 +1,123 @@
+"""What a slow motion would determine, before anybody moves: rows of a motion that is only planned.
+
+The URDF's robot moves exactly as planned; soles stay where they are, or the robot hangs plumb from
+its rope. The covariance of its unknowns does not need readings, only postures, torques and their
+directions.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from com_bags import WalkLog
+from com_identification.slow.identify import TEMPERING, make_system
+from com_identification.walking.advice import com_std
+from com_model import Frame, RobotConfig, RobotModel, Sesc
+from com_model.arrays import Array
+from com_model.dynamics import GRAVITY
+from com_model.dynamics.inverse_dynamics import Dynamics
+from com_model.dynamics.link_frames import LinkFrames
+
+_RATE = 60.0  # Hz
+
+
+def predict_log(
+    model: RobotModel,
+    config: RobotConfig,
+    time: Array,
+    q: Array,
+    rope: Frame | None = None,
+) -> WalkLog:
+    """Makes the readings of a robot that moves as planned.
+
+    Args:
+        model: the robot, n joints.
+        config: its feet.
+        time: (N,) s, rising.
+        q: (N, n) rad or m.
+        rope: link and point that it hangs from; None: it stands on all feet.
+    """
+    model = config.attach(model)
+    grid = np.arange(time[0], time[-1], 1.0 / _RATE)
+    rows = np.column_stack([np.interp(grid, time, column) for column in q.T])
+    qd = np.gradient(rows, grid, axis=0)
+    names = [foot.frame for foot in config.feet]
+    frames = (
+        LinkFrames(model, names)
+        if rope is None
+        else LinkFrames(model, [rope.link], [rope.xyz])
+    )
+    moved = [frames.motions(row) for row in rows]
+    if rope is None:
+        R = np.array([m.R[0] for m in moved])  # of the first sole, flat on the ground
+        place = np.array([-m.R[0].T @ m.p[0] for m in moved])
+        rise = np.gradient(np.gradient(place, grid, axis=0), grid, axis=0)
+        force = np.einsum("kij,kj->ki", R, rise + np.array([0.0, 0.0, GRAVITY]))
+        turns = (
+            Rotation.from_matrix(R[:-1] @ R[1:].transpose(0, 2, 1)).as_rotvec() * _RATE
+        )
+        omega = np.concatenate([turns, turns[-1:]])
+    else:
+        sesc = Sesc(model)
+        up = np.array(
+            [m.p[0] - sesc.com(row) for m, row in zip(moved, rows, strict=True)]
+        )
+        force = GRAVITY * up / np.linalg.norm(up, axis=1, keepdims=True)
+        omega = np.zeros_like(force)
+    tau, dynamics, still = (
+        np.empty_like(rows),
+        Dynamics(model),
+        np.zeros(model.n_joints),
+    )
+    for k, m in enumerate(moved):
+        root = np.zeros(3), np.zeros(3), force[k]
+        wrench, needed = dynamics.inverse_dynamics((rows[k], still, still), root)
+        J = m.jacobian.reshape(-1, model.n_joints)
+        if rope is None:
+            parts = [np.eye(6) for _ in m.p]
+            for part, p in zip(parts, m.p, strict=True):
+                part[3:, :3] = np.cross(p, np.eye(3)).T
+            tau[k] = needed - J.T @ np.linalg.pinv(np.hstack(parts)) @ wrench
+        else:
+            tau[k] = needed - J[:3].T @ wrench[:3]
+    return WalkLog(grid, rows, qd, tau, omega, force, None)
+
+
+def predict_com_std(
+    model: RobotModel,
+    config: RobotConfig,
+    time: Array,
+    q: Array,
+    rope: Frame | None = None,
+) -> tuple[Array, Array]:
+    """Predicts how well a motion determines the CoM of the whole robot.
+
+    Args:
+        model: the robot, n joints.
+        config: its feet, drives and nominal posture.
+        time: (N,) s, rising.
+        q: (N, n) rad or m.
+        rope: link and point that it hangs from; None: it stands on all feet.
+
+    Returns:
+        Standard deviations (3,) m in the root link's axes, with the motion and without.
+
+    Raises:
+        WalkError: the motion is too short, or the robot has no such feet.
+    """
+    log = predict_log(model, config, time, q, rope)
+    own = replace(config, imu_link=model.root_link)
+    system = make_system([log], [rope is not None], model, own, rope)
+    u = system.unknowns
+    made = system.rows(u.mean)
+    D = u.jacobian(u.mean) * u.std
+    A = made.X @ D
+    C = np.linalg.inv(A.T @ A / TEMPERING + np.eye(len(u.std))) * np.outer(u.std, u.std)
+    posture = own.nominal_posture(system.robot.model)
+    size = len(system.base.std)
+    after = com_std(system.base, system.base.mean, C[:size, :size], posture)
+    before = com_std(
+        system.base, system.base.mean, np.diag(system.base.std**2), posture
+    )
+    return after, before
