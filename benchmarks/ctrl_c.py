@@ -83,6 +83,7 @@ COMMANDS = {
     "com_identification/com_randomise": "MADE/posterior.npz --output NEW/robots",  # no such file
     "com_identification/identify": "MADE/bag/bag --robot hoap2 --output NEW/results",
     "com_identification/posture_protocol": f"{HOAP2} --protocol {PROTOCOL} --output NEW/tips",
+    "com_identification/checkup": "MADE/bag/bag --robot hoap3",
     "com_identification/propose_sway": f"{WAVE} --robot hoap3",
     "com_identification/propose_postures": f"{HOAP2} --output NEW/postures.yaml",
     "com_model/audit": URDF,

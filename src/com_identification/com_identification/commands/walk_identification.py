@@ -73,16 +73,7 @@ def identify_walk(
             )
 
     def read(path: str) -> WalkLog:
-        with Bag(path, robot.log_format) as bag:
-            own = robot if has_imu(bag) or arguments.imu else without_imu(robot)
-            topics = choose_topics(arguments, bag, own)
-            received, link = arguments.time == "received", own.imu_link
-            reader = SensorReader(bag, robot.model, (), topics, link, received)
-            log = read_walk(reader)
-            if arguments.time == "even":
-                log = replace(log, time=even_times(log.time))
-            print("\n".join(f"note: {note}" for note in reader.warnings()))
-            return log.between(arguments.since, arguments.until)
+        return read_log(path, arguments, robot)
 
     with output_directory(arguments.output, NAMES, arguments.force) as folder:
         whole = [read(path) for path in arguments.files]
@@ -118,6 +109,29 @@ def identify_walk(
         record = walk_record(result, bags, arguments.serial, "bag")
         print("\n".join(["", *append(arguments.record, record)]))
     return 0 if result.accepted else 1
+
+
+def read_log(path: str, arguments: argparse.Namespace, robot: RobotInputs) -> WalkLog:
+    """Reads a recording of joints and IMU, and prints what is noted on it.
+
+    Args:
+        path: of the file.
+        arguments: of identify: topics, times.
+        robot: of the recording.
+
+    Raises:
+        BagError: it cannot be read, or lacks a topic.
+    """
+    with Bag(path, robot.log_format) as bag:
+        own = robot if has_imu(bag) or arguments.imu else without_imu(robot)
+        topics = choose_topics(arguments, bag, own)
+        received, link = arguments.time == "received", own.imu_link
+        reader = SensorReader(bag, robot.model, (), topics, link, received)
+        log = read_walk(reader)
+        if arguments.time == "even":
+            log = replace(log, time=even_times(log.time))
+        print("\n".join(f"note: {note}" for note in reader.warnings()))
+        return log.between(arguments.since, arguments.until)
 
 
 def parse_rope(words: Sequence[str] | None, model: RobotModel) -> Frame | None:

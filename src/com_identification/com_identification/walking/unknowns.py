@@ -89,7 +89,7 @@ class Unknowns:
         return PARAMETERS * int(self.bodies.sum())
 
     @cached_property
-    def _gains(self) -> Array:
+    def gain_directions(self) -> Array:
         """(n, n - 1) orthonormal, gains = 1 + this times their unknowns, the legs' mean fixed."""
         return np.asarray(null_space(self.legs[None, :].astype(float)))
 
@@ -130,7 +130,7 @@ class Unknowns:
             kind: one of KINDS.
         """
         values = z[self.joint_slice(kind)]
-        return 1.0 + self._gains @ values if kind == "gain" else values
+        return 1.0 + self.gain_directions @ values if kind == "gain" else values
 
     def joint_stds(self, covariance: Array, kind: str) -> Array:
         """Returns the standard deviations (n,) of the values of a kind.
@@ -141,7 +141,7 @@ class Unknowns:
         """
         own = covariance[self.joint_slice(kind), self.joint_slice(kind)]
         if kind == "gain":
-            own = self._gains @ own @ self._gains.T
+            own = self.gain_directions @ own @ self.gain_directions.T
         return np.sqrt(np.maximum(np.diag(own), 0.0))
 
     def coefficients(self, z: Array) -> Array:
@@ -168,7 +168,7 @@ class Unknowns:
         parts = (
             theta.reshape(BODY * B, -1),
             np.eye(len(FRICTIONS) * n),
-            self._gains,
+            self.gain_directions,
             np.eye(2 * n + IMU),
         )
         return np.asarray(block_diag(*parts))

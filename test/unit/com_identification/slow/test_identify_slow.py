@@ -43,7 +43,7 @@ def at_truth(system, robot):
     z[: PARAMETERS * int(u.bodies.sum())] = to_eta(robot.true.bodies).ravel()
     gain = 1.0 / errors.gain
     mean = gain[u.legs].mean()
-    z[u.joint_slice("gain")] = u._gains.T @ (gain / mean - 1.0)
+    z[u.joint_slice("gain")] = u.gain_directions.T @ (gain / mean - 1.0)
     for kind, values in (
         ("coulomb", errors.coulomb),
         ("load_friction", errors.load * errors.gain),

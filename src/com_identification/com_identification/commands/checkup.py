@@ -1,0 +1,70 @@
+"""Command line: why a standing robot leans or drifts, from a minute of swaying."""
+
+import sys
+from collections.abc import Sequence
+
+from com_bags import BagError, add_log_options
+from com_identification.commands.robot_inputs import load_robot, walk_inputs
+from com_identification.commands.walk_identification import read_log
+from com_identification.exceptions import IdentificationError
+from com_identification.slow.checkup import CheckUp, check_up
+from com_model import ComModelError
+from com_model.commands import add_robot, command_parser
+from com_model.text import columns
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command line.
+
+    Args:
+        argv: command-line arguments without the program's name; None: those of the process.
+
+    Returns:
+        Exit status: 0 healthy, 1 a cause is named or cannot be told from another, 2 an input
+        cannot be used.
+    """
+    parser = command_parser(
+        "checkup", "Finds why a standing robot leans or drifts.", __file__
+    )
+    add = parser.add_argument
+    add("files", metavar="FILE", nargs="+", help="recordings of it swaying on all feet")
+    add_robot(parser)
+    add_log_options(parser)
+    add("--mass", type=float, metavar="KG", help="of the robot, weighed as it stands")
+    add("--joint-states", metavar="TOPIC", default="", help="topic of the joint states")
+    add("--imu", metavar="TOPIC", default="", help="topic of the IMU")
+    text = "times to use: those of the messages' headers, or of their recording; even: the rate"
+    choices = ("stamps", "received", "even")
+    add("--time", choices=choices, default="stamps", help=f"{text} is constant")
+    add("--from", dest="since", type=float, metavar="S", help="s, where it begins")
+    add("--to", dest="until", type=float, metavar="S", help="s, where it ends")
+    # what reading a recording of identify also asks for
+    parser.set_defaults(
+        settings=None, wrench=[], effort=True, marks=None, tip_over=None,
+        marker_topic="", known_com="",
+    )  # fmt: skip
+    arguments = parser.parse_args(argv)
+    try:
+        robot = walk_inputs(load_robot(arguments))
+        logs = [read_log(path, arguments, robot) for path in arguments.files]
+        found = check_up(logs, robot.model, robot.config, arguments.mass)
+    except (ComModelError, IdentificationError, BagError) as error:
+        print(f"checkup: {error}", file=sys.stderr)
+        return 2
+    print("\n".join(_lines(found)))
+    return 0 if found.healthy else 1
+
+
+def _lines(found: CheckUp) -> list[str]:
+    """The answer, and the table of the causes."""
+    rows = [
+        (cause.kind, cause.joint, f"{100.0 * cause.probability:.1f} %", cause.size)
+        for cause in found.causes
+    ]
+    head = ("cause", "joint", "probability", "most probable size")
+    nothing = ("none", "", f"{100.0 * found.none:.1f} %", "")
+    return [found.text, "", columns(head, [*rows, nothing], 2)]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
