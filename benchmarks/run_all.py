@@ -45,6 +45,7 @@ ALL = (
     "walking_identification",
     "walking_identification_baselines",
     "slow_identification",
+    "checkup",
     "randomisation",
     "health",
     "versus",

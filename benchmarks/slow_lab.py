@@ -27,6 +27,7 @@ from com_control.motion.sway_tour import SwayTour, plan_hang, plan_sway
 from com_model import RobotConfig, RobotModel
 from com_model.actuators import ActuatorModel, Actuators
 from com_model.urdf.editing import Inertial, edit_inertials
+from com_simulation.physics.events import Event
 from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.spec import ROBOT_BIT
 from com_simulation.physics.world_builder import World, build_world
@@ -165,23 +166,33 @@ def _scaled(xml: str, length: float, mass: float) -> str:
     return re.sub(r'effort="([^"]*)"', lambda m: f'effort="{times(effort, m[1])}"', xml)
 
 
-def draw(name: str, seed: int, payload: tuple[float, float] = (-1.0, 2.0)) -> SlowRobot:
-    """Draws a robot: masses +-5 %, CoMs +-5 mm, the torso's +-25 mm and a payload, all uniform."""
+def draw(
+    name: str,
+    seed: int,
+    payload: tuple[float, float] = (-1.0, 2.0),
+    size: float = 1.0,
+    torso_com: float = 0.025,
+) -> SlowRobot:
+    """Draws a robot: masses +-5 %, CoMs +-5 mm, the torso's and a payload in kg, all uniform.
+
+    size: factor of the errors of links, drives and sensors.
+    """
     model, config = like(name)
     rng = np.random.default_rng([seed, 1])
     torso = model.link_names[int(np.argmax(model.link_masses))]
     changed = {}
     for i in np.flatnonzero(model.link_masses > 0.0):
         link, mass = model.link_names[i], float(model.link_masses[i])
-        size = 0.025 if link == torso else 0.005 * min(1.0, float(np.cbrt(mass / 0.1)))
-        factor = 1.0 + rng.uniform(-0.05, 0.05)
+        far = 0.005 * size * min(1.0, float(np.cbrt(mass / 0.1)))
+        far = torso_com if link == torso else far
+        factor = 1.0 + size * rng.uniform(-0.05, 0.05)
         if link == torso:
             factor += rng.uniform(*payload) / mass
-        com = model.link_coms[i] + rng.uniform(-size, size, 3)
+        com = model.link_coms[i] + rng.uniform(-far, far, 3)
         changed[link] = Inertial(factor * mass, com, factor * model.link_inertias[i])
     true = RobotModel.from_urdf(edit_inertials(model.xml, changed), model.frames)
     top = model.link_coms[model.link_index(torso)] + [0.0, 0.0, 0.25]
-    return SlowRobot(model, true, config, torso, top, draw_faults(model, rng))
+    return SlowRobot(model, true, config, torso, top, draw_faults(model, rng, size))
 
 
 def draw_faults(
@@ -257,7 +268,11 @@ def _play(
     robot: SlowRobot, world: World, motion: SwayTour, settling: float
 ) -> dict[str, Array]:
     """Readings without errors of the sensors; columns of a log."""
-    simulation, path = Simulation(world, PERIOD), motion.motion
+    pulls = []
+    if robot.faults.pull is not None:
+        body = int(np.argmax(robot.true.bodies.mass))
+        pulls = [Event("pull", "PULL", body, robot.faults.pull, robot.torso, 0.0)]
+    simulation, path = Simulation(world, PERIOD, events=pulls), motion.motion
     time = np.arange(0.0, path.times[-1] + settling, PERIOD)
     rows = np.maximum(time - settling, 0.0)
     target = np.column_stack([np.interp(rows, path.times, q) for q in path.positions.T])

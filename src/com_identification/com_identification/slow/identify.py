@@ -182,6 +182,11 @@ def make_system(
             "a hanging robot's rope is not known: give --rope LINK X Y Z, the point that it hangs "
             "from in the axes of that link, m"
         )
+    if not all(hung) and sorted(limbs.size.tolist()) != [6, 6]:
+        raise WalkError(
+            f"{config.source} has {len(limbs.size)} feet: expected a humanoid on two flat soles "
+            "(feet with corners or size). Quadrupeds: identify --use walk"
+        )
     standing = [log for log, hangs in zip(logs, hung, strict=True) if not hangs]
     with_torques = [log for log in logs if np.isfinite(log.effort).any()]
     measured = np.zeros(model.n_joints, dtype=np.bool_)

@@ -13,6 +13,7 @@ from com_identification.walking.inertia import PARAMETERS, corrected_urdf, to_et
 from com_identification.walking.unknowns import Scale
 from com_model import RobotModel, Sesc
 from com_model.actuators import ActuatorModel, Actuators
+from com_model.robots import load_robot
 
 GROUPS = {
     "base": rows.BASE,
@@ -190,6 +191,8 @@ def test_what_is_missing_is_named(robot, swayed, hung):
         make_system(
             [replace(swayed, effort=effort)], [False], robot.believed, robot.config
         )
+    with pytest.raises(WalkError, match="two flat soles"):
+        make_system([swayed], [False], *load_robot("scalf2"))
     short = swayed.between(0.0, 12.0)
     with pytest.raises(WalkError, match="expected 15 s or more"):
         make_system([short], [False], robot.believed, robot.config)
