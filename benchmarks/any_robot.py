@@ -14,9 +14,9 @@ one folder the first one is tried.
 The last line is one JSON object: robots (URDFs with two or more legs), configured, stood, moved
 (how many did), identified, through (all of stood, moved and identified) and of (how many there are)
 by kind, wrong_exit_0 and wrong (number and names of robots that com_setup, with exit 0, takes for
-another kind than their path says, or that do not stand), refused {name: message}, where a robot
-that has legs but failed has an entry as well, and
-sole_mm and sole_deg, the largest errors of a found sole where the URDF has a sole link.
+another kind than their path says, or that do not stand though it does not say so), refused {name:
+message}, where a robot that has legs but failed has an entry as well, and sole_mm and sole_deg, the
+largest errors of a found sole where the URDF has a sole link.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from walk_scenarios import WalkingBiped, fell_at_step, simulate, walk_by, world_
 from com_control.walking.biped import Biped
 from com_control.walking.walk import WalkRequest
 from com_control.walking.walker import Walker
-from com_model import RobotConfig, RobotModel
+from com_model import RobotConfig, RobotModel, load_robot
 from com_model.exceptions import ComModelError
 from com_model.robots import load_robot
 from com_model.setup import RobotSetup, describe, to_yaml
@@ -62,6 +62,7 @@ KINDS = {
     OTHER: "hexapod phantomx",
     "": "b2w centauro fetch go2w panda pepper tiago ur3 ur5 ur10 z1",
 }
+_NO_SUPPORT = "point feet are no support"
 STEPS, TROTTING = 4, 5.0  # steps; s
 FALLEN = 0.6  # rad
 
@@ -150,7 +151,8 @@ def is_wrong(result: Result) -> bool:
     known = {
         kind for word in words for kind in KINDS if word.lower() in KINDS[kind].split()
     }
-    return bool((known and result.kind not in known) or result.stood)
+    said = _NO_SUPPORT in result.text  # com_setup names what cannot stand on its feet
+    return bool((known and result.kind not in known) or (result.stood and not said))
 
 
 def attempt(
