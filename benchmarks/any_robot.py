@@ -46,7 +46,6 @@ from com_control.walking.walk import WalkRequest
 from com_control.walking.walker import Walker
 from com_model import RobotConfig, RobotModel, load_robot
 from com_model.exceptions import ComModelError
-from com_model.robots import load_robot
 from com_model.setup import RobotSetup, describe, to_yaml
 from com_model.setup.check import check_written
 from com_model.setup.parts import HUMANOID, OTHER, QUADRUPED
