@@ -13,7 +13,7 @@ from com_bags.exceptions import TopicError
 from com_model import RobotModel
 from com_model.arrays import Array, Flags, Indices
 from com_model.dynamics.kinematics import link_pose_batch
-from com_model.joint_states import ConflictCheck, JointLayout, jumps_there_and_back
+from com_model.joint_states import ConflictCheck, JointLayout, reversals
 from com_model.text import listing, quote
 
 Times = Indices
@@ -354,15 +354,13 @@ class JointReader:
 
     def _check_conflicts(self, times: Times, Q: Array) -> None:
         """Looks for two publishers of one joint among the messages that name it."""
-        jumped = np.zeros(Q.shape, dtype=np.bool_)
+        found = np.zeros(Q.shape, dtype=np.int64)
         for k in range(Q.shape[1]):
             rows = np.flatnonzero(np.isfinite(Q[:, k]))
             series = np.concatenate([self._before[:, k], Q[rows, k]])
-            jumped[rows, k] = jumps_there_and_back(
-                series[2:], series[1:-1], series[:-2]
-            )
+            found[rows, k] = reversals(series[2:], series[1:-1], series[:-2])
             self._before[:, k] = series[-2:]
-        self.conflict = self._conflicts.add(jumped, times) or self.conflict
+        self.conflict = self._conflicts.add(found, times) or self.conflict
 
     def _hold(self, known: Flags, times: Times, Q: Array, effort: Array) -> None:
         """Holds each joint's value for a moment, for messages without it."""

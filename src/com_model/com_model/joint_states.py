@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from com_model.arrays import Array, Flags, Indices
+from com_model.arrays import Array, Indices
 from com_model.text import listing
 
 JUMP = 0.01
@@ -21,7 +21,10 @@ BACK = 0.1
 """Of a jump, by which the message after it may differ from the one before it."""
 
 CONFLICTS = 10
-"""Jumps there and back, with as many messages between them at most, that two publishers make."""
+"""Jumps back, of which ALMOST_ALL return to where they were, that two publishers make."""
+
+ALMOST_ALL = 9
+"""Of these; of those that noise makes every fifth returns at most."""
 
 CONFLICT_SPAN_NS = 10_000_000_000
 """ns, within which so many are counted."""
@@ -83,8 +86,13 @@ class JointLayout:
         )
 
 
-def jumps_there_and_back(now: Array, before: Array, earlier: Array) -> Flags:
-    """Which values are back after a jump, as those of two publishers in turn are.
+REVERSED, RETURNED = 1, 2
+
+
+def reversals(now: Array, before: Array, earlier: Array) -> Indices:
+    """Which values jump back after a jump, and whether to where they were.
+
+    Values of two publishers in turn return; those of a noisy encoder only turn round.
 
     Args:
         now: (..., n) rad or m, positions of a message; NaN where not known.
@@ -92,10 +100,12 @@ def jumps_there_and_back(now: Array, before: Array, earlier: Array) -> Flags:
         earlier: (..., n) those of the message before that.
 
     Returns:
-        (..., n); false where a value is not known.
+        (..., n) REVERSED, RETURNED or 0, also where a value is not known.
     """
-    step = np.abs(now - before)
-    return np.asarray((step > JUMP) & (np.abs(now - earlier) < BACK * step))
+    there, back = before - earlier, now - before
+    large = (np.abs(back) > JUMP) & (np.abs(there) > JUMP) & (there * back < 0.0)
+    returned = large & (np.abs(now - earlier) < BACK * np.abs(back))
+    return np.asarray(large, dtype=np.int64) + returned
 
 
 class ConflictCheck:
@@ -108,24 +118,32 @@ class ConflictCheck:
     def __init__(self, names: Sequence[str]) -> None:
         self._names = list(names)
         self._times = np.full(CONFLICTS, -CONFLICT_SPAN_NS - 1, dtype=np.int64)
+        self._returned = np.zeros(
+            CONFLICTS, dtype=bool
+        )  # most of those that jumped back
         self._joints = np.zeros(len(names), dtype=bool)
 
-    def add(self, jumped: Flags, times: Indices) -> str:
+    def add(self, found: Indices, times: Indices) -> str:
         """Adds messages.
 
         Args:
-            jumped: (N, n) see jumps_there_and_back.
+            found: (N, n) see reversals.
             times: (N,) ns, of the messages.
 
         Returns:
             Which joints two publishers contradict each other about; "" where none do by now.
         """
-        rows = np.flatnonzero(jumped.any(axis=1))
+        rows = np.flatnonzero(found.any(axis=1))
         if len(rows):
-            self._joints |= jumped[rows].any(axis=0)
+            returned = found[rows] == RETURNED
+            most = 2 * returned.sum(axis=1) > (found[rows] > 0).sum(axis=1)
+            self._joints |= returned[most].any(axis=0)
             self._times = np.concatenate([self._times, times[rows]])[-CONFLICTS:]
+            self._returned = np.concatenate([self._returned, most])[-CONFLICTS:]
         last = int(times[-1]) if len(times) else int(self._times[-1])
         if not 0 <= last - self._times[0] <= CONFLICT_SPAN_NS:
+            return ""
+        if self._returned.sum() < ALMOST_ALL:
             return ""
         joints = [self._names[k] for k in np.flatnonzero(self._joints).tolist()]
         return (

@@ -13,12 +13,7 @@ from sensor_msgs.msg import JointState
 
 from com_model.arrays import Array, Flags, Indices
 from com_model.compiled import compiled, entry_point
-from com_model.joint_states import (
-    JUMP,
-    ConflictCheck,
-    JointLayout,
-    jumps_there_and_back,
-)
+from com_model.joint_states import JUMP, ConflictCheck, JointLayout, reversals
 from com_model.text import listing
 from com_ros.conversions import NS_PER_S, stamp_to_ns
 from com_ros.exceptions import ParameterError
@@ -352,10 +347,10 @@ class JointInput:
 
     def _check_conflict(self, layout: JointLayout, time_ns: int) -> str:
         """Which joints two publishers contradict each other about; "" for none."""
-        jumped = np.zeros((1, len(self._names)), dtype=bool)
+        found = np.zeros((1, len(self._names)), dtype=np.int64)
         values = (row[layout.joints] for row in (self._values[0], *self._before))
-        jumped[0, layout.joints] = jumps_there_and_back(*values)
-        return self._conflicts.add(jumped, np.array([time_ns]))
+        found[0, layout.joints] = reversals(*values)
+        return self._conflicts.add(found, np.array([time_ns]))
 
     # --- warnings --------------------------------------------------------------------
     def _check_stamp(

@@ -88,3 +88,42 @@ def test_verdicts_are_the_same(case, pair, messages, write_bag):
         assert all(words in text for text in texts) if words else not texts, texts
         assert bool(texts) == bool(words)
         np.testing.assert_array_equal(last, Q)
+
+
+@pytest.mark.parametrize("noise", [0.003, 0.01, 0.05])
+def test_noisy_encoders_are_not_two_publishers(noise, pair, messages, write_bag):
+    rng = np.random.default_rng(5)
+    entries = [
+        (
+            START + i * STEP // 5,
+            ["a", "b"],
+            list(Q + rng.normal(0.0, noise, 2)),
+            (),
+            TAU,
+        )
+        for i in range(2500)
+    ]
+    for texts, _ in (
+        live(entries, pair),
+        recorded(entries, pair, messages, write_bag),
+    ):
+        assert not any("contradict" in text for text in texts), texts
+
+
+@pytest.mark.parametrize("period", [2, 3, 10])
+def test_two_publishers_of_a_moving_noisy_robot_are_named(
+    period, pair, messages, write_bag
+):
+    """Another publisher of joint b, with each so many messages."""
+    rng, entries = np.random.default_rng(6), []
+    for i in range(600):
+        time = START + i * STEP
+        moved = np.array([0.5 * np.sin(0.05 * i), -0.2]) + rng.normal(0.0, 0.002, 2)
+        entries.append((time, ["a", "b"], moved.tolist(), (), TAU))
+        if i % period == 0:
+            entries.append((time + STEP // 2, ["b"], [0.3], (), [0.0]))
+    for texts, _ in (
+        live(entries, pair),
+        recorded(entries, pair, messages, write_bag),
+    ):
+        assert any("contradict each other: b" in text for text in texts), texts
