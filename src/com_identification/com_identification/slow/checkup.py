@@ -37,7 +37,7 @@ NAMED = 0.9
 _MASS, _COM, _TORSO_COM = 0.02, 0.003, 0.005
 _ZERO, _MOUNTING, _SLOPE, _GAIN = *np.deg2rad([0.25, 0.4, 0.3]), 0.025
 # wide priors of causes: m, of the torso's mass, rad, of a gain, N
-_OFF_COM, _PAYLOAD, _PAYLOAD_COM = 0.020, 0.24, (0.020, 0.020, 0.030)
+_OFF_COM, _ADDED_MASS, _ADDED_COM = 0.020, 0.24, (0.020, 0.020, 0.030)
 _OFF_ANGLE, _OFF_GAIN, _OFF_PULL = np.deg2rad(2.0), 0.20, 10.0
 _NO_PULL, _SCALES = 1e-3, 0.002  # N; of the mass
 _BOUND = 1.96  # standard deviations, 95 %
@@ -212,12 +212,12 @@ def _hypotheses(system: SlowSystem) -> dict[str, list[Array]]:
         V[base.joint_slice("gain"), 0] = _OFF_GAIN * base.gain_directions[joint]
         return V
 
-    com = {torso + 7 + k: value for k, value in enumerate(_PAYLOAD_COM)}
+    com = {torso + 7 + k: value for k, value in enumerate(_ADDED_COM)}
     mounting = len(base.std) - 3
     zero = base.joint_slice("encoder_zero").start
     places = _places(system)
     return {
-        "payload": [wide({torso: _PAYLOAD / 2.0, **com})],
+        "payload": [wide({torso: _ADDED_MASS / 2.0, **com})],
         "torso CoM": [wide({torso + 7: _OFF_COM, torso + 8: _OFF_COM})],
         "encoder zero": [wide({zero + int(j): _OFF_ANGLE}) for j in legs],
         "torque scale": [gain(int(j)) for j in legs],

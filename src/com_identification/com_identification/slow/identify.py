@@ -55,7 +55,7 @@ _MASS, _COM, _TORSO_MASS, _TORSO_COM = 0.05, 0.005, 0.20, 0.030
 _GAIN, _ZERO, _ACCELEROMETER, _MOUNTING = 0.04, np.deg2rad(0.4), 0.05, np.deg2rad(0.7)
 # of a drive's size (a third of its torque limit; 29 N m at a G1's hip): means and deviations
 _COULOMB, _VISCOUS, _BIAS = (0.031, 0.031), (0.003, 0.003), 0.005
-_LOAD = 0.025, 0.025
+_FRICTION_OF_TORQUE = 0.025, 0.025
 # of a drive's size, of that of the strongest drive of a leg, of the weight
 _JOINT_NOISE, _LEAST_NOISE, _FORCE_NOISE = 0.012, 0.003, 0.0045
 _MOMENT_ARM = 0.17  # m, of the base's moments
@@ -255,8 +255,8 @@ def slow_unknowns(
             coulomb_std=_COULOMB[1] * size,
             viscous=_VISCOUS[0] * size,
             viscous_std=_VISCOUS[1] * size,
-            load_friction=_LOAD[0],
-            load_friction_std=_LOAD[1],
+            load_friction=_FRICTION_OF_TORQUE[0],
+            load_friction_std=_FRICTION_OF_TORQUE[1],
             torque_bias_std=_BIAS * size,
         )
         given = {key: v for key, v in vars(own).items() if v is not None}

@@ -38,7 +38,7 @@ _FALLEN = np.deg2rad(45.0)
 _STUCK, _ABSENT = 2.0, 0.1
 # rad by which the vertical of a driver without orientation turns at most
 _FROZEN = 1e-6
-_MOST_CARRIED = 0.5  # fraction of the time without load on the feet
+_MOST_HANGING = 0.5  # fraction of the time without load on the feet
 _SCALE_SEEN = 0.01  # relative error of an accelerometer that is corrected
 
 
@@ -374,7 +374,7 @@ def check_loads(
         raise WalkError(str(error))
     for number, (each, (loads, _)) in enumerate(zip(data, contacts, strict=True), 1):
         light = ~carrying(each, loads, mass)
-        if light.mean() > _MOST_CARRIED:
+        if light.mean() > _MOST_HANGING:
             raise WalkError(
                 f"recording {number}: {each.period * int(np.argmax(light)):.1f} s after the start "
                 f"the feet carry less than {100.0 * SUPPORT_LOAD:.0f} % of the weight for "

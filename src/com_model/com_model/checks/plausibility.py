@@ -41,7 +41,7 @@ _INERTIA_UNITS = {
 _MOST = 0.5  # of the links that a unit must explain
 _UNIT_WIDTH = np.log(4.0)  # of a unit's factor
 _TRUNK = 0.2  # of the robot's mass, that trunks exceed
-_LIGHT = 0.01  # of it, of a link whose mass is elsewhere
+_SMALL_MASS = 0.01  # of it, of a link whose mass is elsewhere
 _FRACTION = 0.25  # of the robot's mass, in a link without shape
 _TURNS = 4.0 * np.pi  # rad, beyond which few joints with limits turn
 TWIN = 0.2
@@ -316,7 +316,7 @@ def _without_shape(model: RobotModel, urdf: Urdf, shaped: set[str]) -> list[Issu
     with_shape = [link for link in massive if link.name in shaped]
     if len(with_shape) < 0.5 * len(massive):
         return []
-    light = {link.name for link in urdf.links if link.mass < _LIGHT * model.mass}
+    light = {link.name for link in urdf.links if link.mass < _SMALL_MASS * model.mass}
     empty = light & shaped
     fixed = [joint for joint in urdf.joints if joint.kind == "fixed"]
     excused = {j.parent for j in fixed if j.child in empty}
