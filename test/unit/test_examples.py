@@ -1,5 +1,6 @@
 """The examples run, and what they print is right."""
 
+import re
 import runpy
 from pathlib import Path
 
@@ -154,3 +155,36 @@ def test_mjcf_has_the_masses_of_the_urdf(run, tmp_path):
     root = data.xmat[1].reshape(3, 3)
     com = root.T @ (data.subtree_com[0] - data.xpos[1])
     np.testing.assert_allclose(com, Sesc(model).com(q), atol=1e-9)
+
+
+def test_the_chain_ends_at_the_mean_of_the_links_coms(run, walker):
+    first, *points, mean = run("equivalent_chain.py", walker)
+    assert first == f"walker: a chain of {len(points) - 1} links"
+    assert points[-1].strip() == mean.partition(": ")[2]
+
+
+def test_margin_of_a_standing_robot(run):
+    first, *joints = run("support_margin.py", "hoap2")
+    assert 20.0 < float(first.split()[1]) < 60.0
+    ankle = [line for line in joints if "RLEG_JOINT5" in line]
+    assert abs(float(ankle[0].split()[1])) > 1.0, "an ankle moves the CoM over the feet"
+
+
+def test_a_urdf_in_grams_is_corrected(run, walker, tmp_path):
+    wrong = tmp_path / "grams.urdf"
+    text = walker.read_text()
+    wrong.write_text(re.sub(r'mass value="([\d.]+)"', r'mass value="\g<1>e3"', text))
+    lines = run("audit_and_fix.py", wrong, tmp_path / "fixed.urdf")
+    done = [line for line in lines if line.startswith("corrected: ")]
+    assert bool(done) == (tmp_path / "fixed.urdf").exists()
+    assert RobotModel.from_file(wrong).mass == pytest.approx(4000.0)
+    if done:
+        assert RobotModel.from_file(tmp_path / "fixed.urdf").mass == pytest.approx(4.0)
+
+
+def test_a_sway_as_csv(run, tmp_path):
+    said = run("plan_sway.py", "hoap2", tmp_path / "sway.csv", 30)
+    assert "of the usual amplitudes" in said[0]
+    table = np.genfromtxt(tmp_path / "sway.csv", delimiter=",", names=True)
+    assert table["time"][-1] == pytest.approx(30.0, abs=0.2)
+    assert np.ptp(table["RLEG_JOINT5"]) > np.deg2rad(1.0)
