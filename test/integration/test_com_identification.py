@@ -311,6 +311,7 @@ def test_a_zero_that_the_diagnosis_names_is_tared_with_both_feet_on_the_ground(
     assert answer.posture.mass == pytest.approx(scenario.robot.model.mass, abs=0.1)
 
 
+@pytest.mark.exhaustive
 def test_the_stabilisers_offset_is_a_posture_where_there_is_no_diagnosis(
     scenario, world
 ):

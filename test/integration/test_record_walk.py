@@ -99,6 +99,7 @@ class _Walk:
                 self.world.spin_for(0.01)
 
 
+@pytest.mark.exhaustive
 def test_a_walk_is_recorded_analysed_and_identified(
     world, recorded, tmp_path, monkeypatch
 ):

@@ -112,6 +112,7 @@ class Bench:
         return state
 
 
+@pytest.mark.exhaustive
 def test_it_balances_before_and_after_a_walk_and_its_feet_do_not_creep():
     bench = Bench(fed_back=True, contact="stiff")
     for k in range(round(12.0 / PERIOD)):

@@ -169,6 +169,7 @@ def test_the_feet_tell_the_tip_angles_of_the_true_robot(scenario):
     )  # near it
 
 
+@pytest.mark.exhaustive
 def test_an_operator_lifts_it_and_tests_are_chosen(scenario):
     scenario.start(tests=["ankle Back"])
     awaited = (

@@ -228,6 +228,7 @@ def test_a_new_description(robot):
     assert len(robot.estimator.samples) >= 50
 
 
+@pytest.mark.exhaustive
 def test_corrected_description(world):
     corrected = world.collect(String, "robot_description_corrected")
     robot = Robot(world, robot_description=MODEL.xml, publish_corrected=True)

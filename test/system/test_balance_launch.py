@@ -1,6 +1,7 @@
 """balance.launch.xml over DDS: a simulated robot keeps its CoM on a floor that tilts."""
 
 import numpy as np
+import pytest
 from std_srvs.srv import Trigger
 
 from com_msgs.msg import BalanceState
@@ -16,6 +17,7 @@ LOCKSTEP = [
 TILT = ["tilt_angle_deg:=10.0", "tilt_start:=1e6", "tilt_hold:=1000.0"]
 
 
+@pytest.mark.exhaustive
 def test_hoap2_balances_on_a_floor_that_tilts(launch, ear):
     states = ear.listen(BalanceState, "balance/state")
     launch("com_bringup", "balance.launch.xml", *QUIET, *LOCKSTEP, *TILT)

@@ -122,6 +122,7 @@ def left_over(tag: str) -> list[int]:
     return found
 
 
+@pytest.mark.exhaustive
 def test_hoap2_for_three_seconds(tmp_path: Path) -> None:
     env = {**os.environ, "COM_TEST_TAG": str(tmp_path)}
     env.pop("ROS_DOMAIN_ID", None)
@@ -224,6 +225,7 @@ def test_figures_and_files(run_demo: RunDemo, tmp_path: Path) -> None:
     assert Path(figures["plot"]).is_file()
 
 
+@pytest.mark.exhaustive
 def test_com_that_is_off_the_truth(run_demo: RunDemo, tmp_path: Path) -> None:
     code, _, errors = run_demo(
         (STAND_IN, "0.002"), "--seconds", "1", "--output", str(tmp_path)

@@ -9,6 +9,7 @@ from com_model import RobotModel, load_robot
 DEMO = "com_demos.correct_demo"
 
 
+@pytest.mark.exhaustive
 def test_hoap2_falls_is_measured_and_stands(run, tmp_path):
     done = run("--output", tmp_path, "--speed", 10)
     assert done.returncode == 0, done.stdout + done.stderr

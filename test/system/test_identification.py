@@ -205,6 +205,7 @@ def restart(program, make_ear, robot):
     return begin
 
 
+@pytest.mark.exhaustive
 def test_every_service_and_a_kill_at_any_moment(program, make_ear, robot, restart):
     # The zero of the left foot's sensor, taken while the foot hangs in the air.
     drivers = Drivers(make_ear(), robot)

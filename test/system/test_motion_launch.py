@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 from sensor_msgs.msg import Imu, JointState
 from std_srvs.srv import Trigger
 
@@ -36,6 +37,7 @@ def position(msg, joint):
     return msg.position[msg.name.index(joint)]
 
 
+@pytest.mark.exhaustive
 def test_the_sample_is_played_and_the_joints_follow(launch, ear):
     states = ear.listen(MotionState, "motion/state")
     joints = ear.listen(JointState, "joint_states")

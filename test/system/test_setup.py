@@ -108,6 +108,7 @@ def test_old_ros_distribution(checkout):
     assert "ROS 2 humble is too old" in line
 
 
+@pytest.mark.exhaustive
 def test_no_network(checkout):
     """It is said; and nothing says that the environment or the workspace is complete."""
     line = run_setup(

@@ -80,6 +80,7 @@ def config(tmp_path: Path) -> str:
     return str(tmp_path / "go2.yaml")
 
 
+@pytest.mark.exhaustive
 def test_bags_become_a_corrected_urdf_and_a_record(
     recorded: Recorded, tmp_path: Path, config: str
 ) -> None:
