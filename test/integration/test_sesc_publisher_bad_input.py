@@ -77,7 +77,7 @@ NO_COM = {
         "joint_states has 3 positions for 4 names: a message must carry one position for each name",
     ),
     "long": (joints([0.0] * 5), "joint_states has 5 positions for 4 names"),
-    "no positions": (joints([], qd=ZERO), "joint_states has 0 positions for 4 names"),
+    "no positions": (joints([], qd=ZERO), "joint_states has names and no positions"),
     "nan": (
         joints([0.0, NAN, 0.0, NAN]),
         "joint_states has a position that is not finite: l_knee, r_knee; check the joint's driver",

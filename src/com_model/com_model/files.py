@@ -37,12 +37,12 @@ def whole_file(path: str | os.PathLike[str], overwrite: bool = True) -> Iterator
         sync(target.parent)
     except FileExistsError as error:
         text = f"{path} exists already: give another name"
-        raise FileExistsError(text) from error
+        raise _in_words(FileExistsError(text), error) from error
     except FileNotFoundError as error:
         if target.parent.is_dir():
             raise
         text = f"the folder {target.parent} does not exist: make it first"
-        raise FileNotFoundError(text) from error
+        raise _in_words(FileNotFoundError(text), error) from error
     finally:
         with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)
@@ -90,6 +90,12 @@ def sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def _in_words(error: OSError, cause: OSError) -> OSError:
+    """An error with a text of its own and the system's words for its cause."""
+    error.strerror = cause.strerror
+    return error
 
 
 def _rename(part: Path, target: Path, overwrite: bool) -> None:

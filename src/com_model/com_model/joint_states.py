@@ -102,7 +102,8 @@ def reversals(now: Array, before: Array, earlier: Array) -> Indices:
     Returns:
         (..., n) REVERSED, RETURNED or 0, also where a value is not known.
     """
-    there, back = before - earlier, now - before
+    with np.errstate(invalid="ignore"):  # a value that is infinite jumps nowhere
+        there, back = before - earlier, now - before
     large = (np.abs(back) > JUMP) & (np.abs(there) > JUMP) & (there * back < 0.0)
     returned = large & (np.abs(now - earlier) < BACK * np.abs(back))
     return np.asarray(large, dtype=np.int64) + returned

@@ -35,7 +35,7 @@ the model; joint_states by name, each defect named, stale ones reported; one thr
 each thing that is missing; rate and latency in /diagnostics; timeouts and other live parameters
 checked, applied and refused with the reason. An exception in a callback is a bug that is reported
 with its traceback, and ends no node: the message is dropped, the request refused, the timer called
-again.
+again. A timer that raises an error of the suite ends the node, which cannot work with what it has.
 
 Every stamped message goes through com_ros.stream first: a node that is too slow uses the newest
 one, stamps that jump are held back (com_ros.stream), and numbers that cannot be are dropped
@@ -374,6 +374,9 @@ class RobotNode(Node, Generic[P]):
                 callback()
             except InvalidHandle:
                 pass  # the node was destroyed when the timer was due
+            except (ComRosError, ComModelError):  # it cannot work with what it has
+                if self.context.ok():
+                    raise
             except Exception as error:
                 self._report_bug("a timer failed", error)
 

@@ -69,7 +69,7 @@ def test_finds_a_wrong_trunk_and_says_how_well(
 def test_without_weighing_the_mass_is_known_as_the_mean_gain_is(
     result: WalkResult,
 ) -> None:
-    z, C, rho, _ = identify._scaled(result.unknowns, result.fit, Scale(), 1.0)
+    z, C, rho, _ = identify.with_scale(result.unknowns, result.fit, Scale(), 1.0)
     g = result.unknowns.mass_direction(z)
     assert rho == 1.0
     assert (
