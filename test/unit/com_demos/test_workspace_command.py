@@ -54,7 +54,7 @@ def test_files_are_replaced_when_asked_for(run, tmp_path):
     before = (tmp_path / "hoap2_com_workspace.png").read_bytes()
     code, output = run(*words, "--seed", 1)
     assert code == 2
-    assert "File exists" in output.err
+    assert "exists already" in output.err
     assert (tmp_path / "hoap2_com_workspace.png").read_bytes() == before
     assert run(*words, "--seed", 1, "--force")[0] == 0
     assert (tmp_path / "hoap2_com_workspace.png").read_bytes() != before
@@ -115,7 +115,7 @@ def test_the_human_of_two_links_is_studied_in_place_of_a_robot(run, tmp_path):
     assert picture.read_bytes().startswith(b"\x89PNG")
     code, output = run("--human", "--output", tmp_path / "out")
     assert code == 2
-    assert "File exists" in output.err
+    assert "exists already" in output.err
 
 
 def test_neither_robot_nor_human_is_refused(run):

@@ -381,7 +381,7 @@ def test_misspelt_tags_are_corrected_into_a_file(data, tmp_path, capsys):
     assert new == old.replace("intertial>", "inertial>")
     with pytest.raises(SystemExit):
         main(words)
-    assert "File exists" in capsys.readouterr().err
+    assert "exists already" in capsys.readouterr().err
     assert main([*words, "--force"]) == 0
     one = RobotModel.from_urdf(new.replace("inertial>", "intertial>", 2))
     assert (
@@ -407,7 +407,7 @@ def test_the_page_has_verdict_issues_robot_and_masses(example_urdfs, tmp_path, c
     assert "CoM x (mm)" in shown.texts
     with pytest.raises(SystemExit, match="2"):
         main([romeo, "--report", str(page)])
-    assert "File exists" in capsys.readouterr().err
+    assert "exists already" in capsys.readouterr().err
     assert main([romeo, "--report", str(page), "--force"]) == 1
 
 

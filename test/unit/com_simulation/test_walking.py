@@ -14,6 +14,7 @@ from com_demos.pictures import FilmRow, draw_film
 from com_model import RobotConfig, RobotModel, Sesc, link_pose
 from com_simulation.drawing.shapes import robot_shape
 from com_simulation.exceptions import CommandError, WorldError
+from com_simulation.physics.standing import try_standing
 from com_simulation.physics.world_builder import build_world
 
 pytestmark = pytest.mark.slow
@@ -225,5 +226,5 @@ def test_a_biped_without_ankle_roll_stands_and_walks_by_its_own_configuration(
     (tmp_path / "five.yaml").write_text(result.text)
     config = RobotConfig.from_file(tmp_path / "five.yaml")
     model = config.attach(RobotModel.from_file(file))
-    assert robots.stand(model, config, file)[1] == ""
+    assert try_standing(model, config, file).problem == ""
     assert robots.walk(model, config, file) == ""
