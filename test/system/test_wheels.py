@@ -65,10 +65,18 @@ def wheel(tmp_path_factory):
 
 
 def find_python(version):
-    """The path of a Python that starts, on the PATH or one of pyenv; None where there is none."""
-    versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
-    others = sorted(versions.glob(f"{version}.*/bin/python"))
-    for python in filter(None, (shutil.which(f"python{version}"), *map(str, others))):
+    """The path of a Python that starts; None where there is none."""
+    found = subprocess.run(
+        ["pyenv", "whence", "--path", f"python{version}"]
+        if shutil.which("pyenv")
+        else ["true"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    for python in filter(
+        None, (shutil.which(f"python{version}"), *found.stdout.split())
+    ):
         if not subprocess.run([python, "-c", ""], capture_output=True).returncode:
             return python
     return None
