@@ -297,3 +297,27 @@ def test_a_humanoid_that_sways_in_mujoco():
     error = smooth(loads[500:]) - smooth(truth[500:])
     assert np.sqrt((error**2).mean()) < 0.02
     assert contact[500:].all()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda effort: 0.0 * effort,
+        lambda effort: -effort,
+        lambda effort: effort * np.where(np.arange(12) < 6, -1.0, 1.0),
+    ],
+    ids=["zeros", "other sign", "one side reversed"],
+)
+def test_torques_that_do_not_carry_the_robot_are_named(wrong):
+    model, config = load_robot("go2")
+    model = config.attach(model)
+    sample = standing(model, config, balanced(model, config))
+    estimator = FootForceEstimator(model, replace(config, imu_link=None))
+    odd = replace(sample, effort=wrong(sample.effort))
+    found = settle(estimator, odd, 600)
+    assert "check unit and sign of effort" in found.problem
+    assert np.isnan(found.wrenches).all()
+    assert not found.contact.any()
+    times = (found.time + PERIOD * (1 + np.arange(1500))).tolist()
+    after = [estimator.update(replace(sample, time=time)) for time in times]
+    assert after[-1].problem == "", "sound torques are believed again"

@@ -48,6 +48,11 @@ _GAIN = 0.03  # of a torque, standard deviation
 _SIZE, _MASS = 8.0, 15.0
 
 
+_BALANCE_TIME = 0.5  # s, over which loads and accelerations are compared
+# of the weight; a model that is 20 % too light passes, one side with another sign does not
+_UNLIKE = 0.25
+
+
 @dataclass(frozen=True, eq=False)
 class FootWrenches:
     """Wrenches of the ground on f feet; NaN where unknown.
@@ -125,6 +130,7 @@ class FootForceEstimator:
             GRAVITY * (mass or model.mass),
         )
         self._R_root_imu = bodies.R_body_link[link]
+        self._mass = mass or model.mass
         own = np.unique(np.concatenate([np.array(leg) for leg in legs]))
         self._used = np.isin(np.arange(model.n_joints), own)
         names = [foot.frame for foot in feet] + [foot.wrench_frame for foot in feet]
@@ -177,6 +183,7 @@ class FootForceEstimator:
     def reset(self) -> None:
         """Forgets all samples."""
         self._time = np.nan
+        self._carried = self._expected = 0.0  # N, low-passed
         self._state.contact[:] = False
 
     def update(self, sample: Sample) -> FootWrenches | None:
@@ -208,10 +215,10 @@ class FootForceEstimator:
             self._feet, self._state, signals, dt if usual else 0.0, self._result
         )
         wrench, covariance, load = (v.copy() for v in self._result)
-        problem = ""
-        if not known:
+        problem = self._unlike_weight(load, imu[1] @ imu[2], dt) if known else ""
+        if not known or problem:
             self._state.contact[:] = False
-            problem = _missing(sample, efforts)
+            problem = problem or _missing(sample, efforts)
             for values in (wrench, covariance, load):
                 values[:] = np.nan
         return FootWrenches(
@@ -222,6 +229,24 @@ class FootForceEstimator:
             load,
             self._state.contact.copy(),
             problem,
+        )
+
+    def _unlike_weight(self, load: Array, up: float, dt: float) -> str:
+        """Why the feet cannot carry what is computed: "" where they may.
+
+        Args:
+            load: (f,) N.
+            up: m/s^2, specific force against gravity: what carries the robot.
+            dt: s.
+        """
+        share = min(dt / _BALANCE_TIME, 1.0) if dt > 0.0 else 0.0
+        self._carried += share * (load.sum() - self._carried)
+        self._expected += share * (self._mass * up - self._expected)
+        if abs(self._carried - self._expected) <= _UNLIKE * self._mass * GRAVITY:
+            return ""
+        return (
+            f"by the torques the feet carry {self._carried:.0f} N, by the accelerations "
+            f"{self._expected:.0f} N: check unit and sign of effort; or something else carries it"
         )
 
 
