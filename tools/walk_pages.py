@@ -241,7 +241,7 @@ class Walk:
             line.problem = f"shows nothing of what it is for in {patience:.0f} s"
         elif TRACEBACK.search(line.output):
             line.problem = "prints a traceback, or a node died"
-        elif address := re.search(r"http://127\.0\.0\.1:\d+", line.output):
+        elif address := re.search(r"http://127\.0\.0\.1:\d+\S*", line.output):
             line.problem = self._look([address.group()])
 
     def _stop(self, first: int = 0) -> None:

@@ -9,6 +9,7 @@ bound (DNS rebinding).
 
 import http
 import ipaddress
+import logging
 import secrets
 import socket
 from collections.abc import Callable, Iterator
@@ -22,6 +23,8 @@ from websockets import Headers
 from websockets.http11 import Request, Response
 
 TOKEN_BYTES = 16
+
+_logger = logging.getLogger(__name__)
 
 
 class Access:
@@ -82,6 +85,7 @@ class Access:
     def guarding(self) -> Iterator[None]:
         """Guards a server that is made within: viser offers no place for a check of requests."""
         serve = websockets.asyncio.server.serve
+        _logger.addFilter(_is_about_a_request)
 
         def guarded(*args: Any, process_request: Any, **options: Any) -> Any:
             def process(connection: Any, request: Request) -> Response | None:
@@ -89,7 +93,7 @@ class Access:
                     request, lambda: process_request(connection, request)
                 )
 
-            return serve(*args, process_request=process, **options)
+            return serve(*args, process_request=process, logger=_logger, **options)
 
         websockets.asyncio.server.serve = guarded
         try:
@@ -123,3 +127,8 @@ class Access:
                 given.append(cookies[self._cookie].value)
         expected = self.token.encode()
         return any(secrets.compare_digest(text.encode(), expected) for text in given)
+
+
+def _is_about_a_request(record: logging.LogRecord) -> bool:
+    """Leave out connections that end before a request: browsers open some in advance."""
+    return record.msg != "opening handshake failed"

@@ -1,5 +1,6 @@
 """Who may see the viewer's page: its address has a token, and no other page may use it."""
 
+import socket
 import urllib.error
 import urllib.request
 from urllib.parse import urlsplit
@@ -98,3 +99,14 @@ def test_another_page_opens_no_socket_even_with_the_token(page, origin):
     own = f"http://{parts.netloc}"
     with connect(address, origin=own, subprotocols=PROTOCOL, max_size=None) as accepted:
         assert accepted.recv(timeout=60)
+
+
+@pytest.mark.parametrize("start", [b"", b"GET / HT", b"\x16\x03\x01\x02\x00\n"])
+def test_a_connection_without_a_request_is_no_error(get, page, caplog, start):
+    """Browsers open some in advance; a closed one printed a traceback."""
+    parts = urlsplit(page.address)
+    with socket.create_connection((parts.hostname, parts.port)) as client:
+        client.sendall(start)
+    assert get()[0] == 200
+    assert get()[0] == 200
+    assert not caplog.records
