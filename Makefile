@@ -17,6 +17,7 @@
 #   make docs                 the site of the documentation, in out/site: guides, reference, evidence
 #   make bench                all figures, stored in benchmarks/results/; BENCH="sesc_speed -- --full" for one
 #   make evidence             docs/evidence.md and reliability.md from benchmarks/results/
+#   make evidence-check       are figures in documents the stored ones, and these of today's code?
 # Each does all the set-up that it needs.
 
 SECONDS ?= 20
@@ -31,7 +32,7 @@ CHOSEN = $(or $(ROBOT),$(DEFAULT))
 JOBS ?= 4
 PYTEST = python -m pytest -n $(JOBS) --dist loadfile
 
-.PHONY: help setup setup-dev setup-robot demo demo-trot demo-identify demo-identify-walk demo-loop demo-diagnose demo-walk view test test-all test-exhaustive test-fast test-commands lint docs bench evidence clean
+.PHONY: help setup setup-dev setup-robot demo demo-trot demo-identify demo-identify-walk demo-loop demo-diagnose demo-walk view test test-all test-exhaustive test-fast test-commands lint docs bench evidence evidence-check clean
 .DEFAULT_GOAL := help
 
 help:
@@ -113,6 +114,7 @@ lint: setup-dev
 	@tools/in_env ruff check .
 	@tools/in_env ruff format --check .
 	@tools/in_env mypy
+	@tools/in_env python tools/evidence_check.py --figures
 
 docs: setup-dev
 	@tools/in_env uv pip install --quiet -r tools/requirements/docs.txt
@@ -123,6 +125,9 @@ bench: setup-dev
 
 evidence: setup-dev
 	@tools/in_env python tools/evidence_page.py
+
+evidence-check: setup-dev
+	@tools/in_env python tools/evidence_check.py
 
 clean:
 	rm -rf .venv .noble build install log out

@@ -4,16 +4,20 @@ It measures nothing: results are those of the last `make bench`. A row whose res
 so. Rows and the intervals that verdicts follow from are in evidence.yaml and reliability.yaml.
 
 Figures in other documents carry their key, for example 3.7<!-- ccgd_walk.com_error_mean_m *1000
-+-10% -->: result, keys, a factor, and by how much the figure may differ. A test compares them.
++-10% -->: result, keys, a factor, and by how much the figure may differ. make evidence-check
+compares them. A result is stale where the code that its benchmark imports has changed since: other
+docstrings, comments and layout do not count; of nodes that it starts as programs nothing is known.
 
     tools/in_env python tools/evidence_page.py
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import re
-from collections.abc import Mapping, Sequence
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,6 +43,12 @@ VERDICTS = (
 FIGURE = re.compile(
     r"(?P<figure>-?\d[\d ]*(?:\.\d+)?(?:e-?\d+)?)<!-- (?P<key>[\w.,:/\[\]-]+(?: [\w.,:/\[\]-]+)*)"
     r"(?: \*(?P<factor>[\d.e-]+))? \+-(?P<percent>[\d.]+)% -->"
+)
+#: In which imports are looked up.
+FOLDERS = (
+    "benchmarks",
+    "demos/com_demos",
+    *(str(path.relative_to(ROOT)) for path in sorted((ROOT / "src").iterdir())),
 )
 Results = Mapping[str, Mapping[str, Any]]
 
@@ -144,8 +154,108 @@ def _judge(verdicts: Mapping[str, Any], values: Sequence[Any], factor: float) ->
     raise ValueError(f"no verdict for {values[0]}: give one as 'else'")
 
 
-def page(rows: Path, results: Results) -> str:
-    """The text of the page with the rows of a file."""
+def imported(
+    script: str,
+    read: Callable[[str], str | None],
+    folders: Sequence[str] = FOLDERS,
+) -> dict[str, str]:
+    """Return the code that a script imports from this project, itself included.
+
+    Args:
+        script: path from the root.
+        read: gives the text of a file by its path; None: there is none.
+        folders: in which imports are looked up.
+
+    Returns:
+        Syntax trees without docstrings, as texts by path.
+    """
+    found: dict[str, str] = {}
+    waiting = [script]
+    while waiting:
+        path = waiting.pop()
+        text = None if path in found else read(path)
+        if text is None:
+            continue
+        tree = ast.parse(text)
+        for module in _modules(tree):
+            stem = module.replace(".", "/")
+            waiting += [
+                f"{folder}/{stem}{end}"
+                for folder in folders
+                for end in (".py", "/__init__.py")
+            ]
+        found[path] = ast.dump(_without_docstrings(tree))
+    return found
+
+
+def _modules(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{name.name}" for name in node.names)
+
+
+def _without_docstrings(tree: ast.Module) -> ast.Module:
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [  # type: ignore[attr-defined]
+                part
+                for part in body
+                if not (
+                    isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant)
+                )
+            ]
+    return tree
+
+
+def _now(path: str) -> str | None:
+    file = ROOT / path
+    return file.read_text() if file.is_file() else None
+
+
+def _at(commit: str) -> Callable[[str], str | None]:
+    """Return what reads a file as it was at a commit."""
+    known = set(_git("ls-tree", "-r", "--name-only", commit).splitlines())
+
+    def read(path: str) -> str | None:
+        return _git("show", f"{commit}:{path}") if path in known else None
+
+    return read
+
+
+def _git(*words: str) -> str:
+    run = ["git", *words]
+    return subprocess.run(
+        run, cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+
+
+def changes_since(name: str, commit: str) -> list[str]:
+    """Return the files imported by a benchmark whose code has changed since a commit.
+
+    Args:
+        name: of the benchmark.
+        commit: of its stored result.
+
+    Raises:
+        subprocess.CalledProcessError: this repository has no such commit.
+    """
+    script = f"benchmarks/{name}.py"
+    then, now = imported(script, _at(commit)), imported(script, _now)
+    return sorted(path for path in {*then, *now} if then.get(path) != now.get(path))
+
+
+def page(rows: Path, results: Results, changed: Mapping[str, int]) -> str:
+    """The text of the page with the rows of a file.
+
+    Args:
+        rows: file of the rows.
+        results: by name of the benchmark.
+        changed: number of files that have changed since a result, by name of the benchmark.
+    """
     document = yaml.safe_load(rows.read_text())
     parts, used = [document["head"].strip()], set()
     for section in document["sections"]:
@@ -164,19 +274,25 @@ def page(rows: Path, results: Results) -> str:
     sources = [
         f"| `{name}.py` | {r['commit']}{' (changed)' if r['uncommitted_changes'] else ''} | "
         f"{r['date'][:10]} | {' '.join(r['options']) or '-'} | {r['cores']} | {r['python']} | "
-        f"{r['seconds']:.0f} |"
+        f"{r['seconds']:.0f} | {_staleness(changed.get(name, 0))} |"
         for name, r in results.items()
         if name in used
     ]
     head = (
-        "| benchmark | commit | date | options | cores | Python | s |\n"
-        + 7 * "|---"
+        "| benchmark | commit | date | options | cores | Python | s | code since |\n"
+        + 8 * "|---"
         + "|"
     )
     parts.append("## Where the figures come from\n\n" + "\n".join([head, *sources]))
     return "\n\n".join(parts) + "\n"
 
 
+def _staleness(files: int) -> str:
+    return f"**stale**: {files} files changed" if files else "as it was"
+
+
 if __name__ == "__main__":
+    stored = read_results(ROOT / RESULTS)
+    since = {name: len(changes_since(name, r["commit"])) for name, r in stored.items()}
     for target, source in PAGES.items():
-        target.write_text(page(source, read_results(ROOT / RESULTS)))
+        target.write_text(page(source, stored, since))
