@@ -107,7 +107,7 @@ def show(options: argparse.Namespace) -> None:
         "and is {com_rms_after_mm} mm off with the corrected one."
     )
     then = (
-        "docs/tutorial_identification.md, section 8, is for your own robot: record it walking, "
+        "docs/tutorial_walk_identification.md is for your own robot: record it walking, "
         "weigh it, identify. com_randomise draws robots from what is left uncertain."
     )
 

@@ -141,7 +141,7 @@ def history_page(
         then=[
             "Inspect what has changed, then identify again. The newest corrected URDF: "
             f"`ros2 run com_identification com_health export {export}`",
-            "How changes are found: docs/tutorial_identification.md#9-track-changes-over-time",
+            "How changes are found: docs/fleet.md",
         ],
         failed=bool(changes),
     )

@@ -166,7 +166,7 @@ def report_page(contents: Contents) -> str:
             "Is it not good enough? More postures, half of them on one foot, are proposed by "
             f"`ros2 run com_identification propose_postures {robot} --count 40 --output more.yaml`",
             "How to check the result on the robot: "
-            "docs/tutorial_identification.md#6-check-the-result",
+            "docs/tutorial_identification.md#5-check-the-result",
         ],
     )
 

@@ -100,7 +100,7 @@ def report_page(result: WalkResult) -> str:
         then=[
             then,
             "What it means: "
-            "docs/tutorial_identification.md#8-identify-from-walking-without-foot-force-sensors",
+            "docs/tutorial_walk_identification.md",
         ],
         failed=not result.accepted,
     )
