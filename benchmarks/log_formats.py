@@ -1,9 +1,10 @@
-"""The same trot of a Go2 in each kind of log: what identify makes of it, and what it refuses.
+"""The same motions in each kind of log: what identify makes of them, and what it refuses.
 
     tools/in_env python benchmarks/log_formats.py [--seconds 5] [FORMAT ...]
 
-A simulated Go2 whose URDF, drives and sensors err trots in six gaits (walking_lab). Its readings
-are written as each format has them, and read back by com_bags: no converter is in between.
+A simulated Go2 whose URDF, drives and sensors err trots in six gaits (walking_lab), a G1 sways
+twice for 30 s (slow_lab; g1_ before the name of the format). Their readings are written as each
+format has them, and read back by com_bags: no converter is in between.
 
 standard              joint_states and imu in mcap
 lowstate              Unitree's /lowstate in sqlite3 without definitions, as Humble records it
@@ -19,7 +20,7 @@ csv_two_runs          all gaits one after the other in one file, each from t = 0
 csv_jitter            times of receipt, 0.5 ms standard deviation
 csv_loss              2 % of the rows are missing
 csv_receipt           times of receipt, 0.5 ms standard deviation, 8 % missing; --time even
-csv_slow              100 Hz in place of 500 Hz
+csv_slow              100 Hz of the trot in place of 500, 50 Hz of the sway in place of 100
 dat, parquet, npz, mat    columns of text; arrays; MATLAB's v7.3
 
 refused: what must not be believed, and in which words it is refused: degrees, deg/s, g, mg,
@@ -42,7 +43,8 @@ import json
 import sqlite3
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import h5py
@@ -53,8 +55,9 @@ from numpy.typing import NDArray
 from rosbags.rosbag1 import Writer as Ros1Writer
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+from slow_lab import draw, sway
 from walking_identification import true_com
-from walking_lab import RobotWithErrors, by_size, record
+from walking_lab import by_size, record
 
 from com_bags import (
     Bag,
@@ -68,36 +71,66 @@ from com_bags import (
 from com_bags.message_layout import MessageWriter
 from com_bags.robot_states import STATE_ROBOTS, STATE_TYPES
 from com_bags.sensors import WalkLog
+from com_identification.slow.identify import identify_slow
 from com_identification.walking.identify import WalkResult, identify_walking
 from com_identification.walking.log import walking_parts
 from com_identification.walking.unknowns import Scale
+from com_model import RobotConfig, RobotModel
 from com_model.exceptions import ComModelError
 
 Array = NDArray[np.float64]
 START = 1_700_000_000  # s since 1970
 POSTURES, SPREAD = 40, 0.4  # rad, about the mean posture
-GO = "unitree_go/msg/LowState"
+SWAYING = 30.0  # s, twice
+SIZES = {"unitree_go/msg/LowState": 1180, "unitree_hg/msg/LowState": 2092}  # bytes
 OWN = "own/msg/State"
 OWN_DEFINITION = """std_msgs/Header header
-float64[12] q
-float64[12] dq
-float64[12] tau
+float64[] q
+float64[] dq
+float64[] tau
 geometry_msgs/Quaternion turn
 geometry_msgs/Vector3 gyro
 float64[3] force
 """
 
 
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """A robot with errors, and its logs."""
+
+    believed: RobotModel
+    true: RobotModel
+    config: RobotConfig
+    logs: Sequence[WalkLog]
+    slow: bool  # sways; else it trots
+
+
+def trotting_go2(seconds: float) -> Recorded:
+    """A Go2 in six gaits; seconds: of each."""
+    wrong, gaits = by_size("go2")
+    robot, walks = record("go2", 1, seconds, wrong, gaits)
+    logs = [walk.log for walk in walks[:-1]]
+    return Recorded(robot.believed, robot.true, robot.config, logs, False)
+
+
+def swaying_g1() -> Recorded:
+    """A G1 that sways on both feet."""
+    robot = draw("g1", 0)
+    logs = [sway(robot, SWAYING, seed) for seed in (0, 1)]
+    return Recorded(robot.believed, robot.true, robot.config, logs, True)
+
+
 def quaternions(log: WalkLog) -> Array:
     """Turns (N, 4) x, y, z, w of the root with its z axis as measured; yaw is unknown."""
-    assert log.up is not None
+    if log.up is None:  # as drivers do that publish none
+        return np.tile([0.0, 0.0, 0.0, 1.0], (len(log.time), 1))
     up = log.up
     scalar = np.sqrt(np.maximum(0.5 * (1.0 + up[:, 2]), 1e-12))
     half = 0.5 / scalar
     return np.column_stack((up[:, 1] * half, -up[:, 0] * half, 0.0 * half, scalar))
 
 
-def arrays(robot: RobotWithErrors, log: WalkLog) -> dict[str, Array]:
+def arrays(robot: Recorded, log: WalkLog) -> dict[str, Array]:
     """What a logger has of a walk; the joints are the model's."""
     assert log.velocity is not None
     link = robot.believed.link_index(robot.config.imu_link or robot.believed.root_link)
@@ -118,14 +151,14 @@ def columns(data: dict[str, Array]) -> dict[str, Array]:
     """Columns of a table, in degrees, deg/s and g."""
     found = {"t": data["t"]}
     for name, unit in (("q", np.rad2deg(1.0)), ("dq", np.rad2deg(1.0)), ("tau", 1.0)):
-        found |= {f"{name}_{i}": unit * data[name][:, i] for i in range(12)}
+        found |= {f"{name}_{i}": unit * v for i, v in enumerate(data[name].T)}
     found |= {f"turn_{a}": data["turn"][:, i] for i, a in enumerate("xyzw")}
     found |= {f"gyro_{a}": np.rad2deg(data["gyro"][:, i]) for i, a in enumerate("xyz")}
     found |= {f"force_{a}": data["force"][:, i] / 9.80665 for i, a in enumerate("xyz")}
     return found
 
 
-def table_mapping(robot: RobotWithErrors) -> dict:
+def table_mapping(robot: Recorded) -> dict:
     """The mapping of these columns."""
     return {
         "time": "t",
@@ -155,11 +188,9 @@ def _savez(path: Path, data: dict[str, Array]) -> None:
 class Formats:
     """Writers: each returns the files of the gaits, and their mapping."""
 
-    def __init__(
-        self, robot: RobotWithErrors, logs: Sequence[WalkLog], folder: Path
-    ) -> None:
+    def __init__(self, robot: Recorded, folder: Path) -> None:
         self.robot, self.folder = robot, folder
-        self.data = [arrays(robot, log) for log in logs]
+        self.data = [arrays(robot, log) for log in robot.logs]
         self.rng = np.random.default_rng(5)
         self.mapping = self._mapping("table", table_mapping(robot))
 
@@ -283,8 +314,9 @@ class Formats:
         return self._tables(".csv", write_csv, change)
 
     def csv_slow(self) -> tuple[list[Path], Path | None]:
-        """100 Hz in place of 500 Hz."""
-        fewer = lambda data: {n: v[::5] for n, v in data.items()}  # noqa: E731
+        """Rows that are left out: 100 Hz of the trot, 50 Hz of the sway."""
+        step = 2 if self.robot.slow else 5
+        fewer = lambda data: {n: v[::step] for n, v in data.items()}  # noqa: E731
         return self._tables(".csv", write_csv, fewer)
 
     def dat(self) -> tuple[list[Path], Path | None]:
@@ -316,17 +348,24 @@ class Formats:
 
     def lowstate(self) -> tuple[list[Path], Path | None]:
         """Unitree's state messages, in the order of the motors."""
-        motors = next(r for r in STATE_ROBOTS if GO in r.type_names and "Go2" in r.name)
-        order = [self.robot.believed.joint_names.index(n) for n in motors.joints]
+        names = self.robot.believed.joint_names
+        kind, motors = next(
+            (kind, robot)
+            for robot in STATE_ROBOTS
+            for kind in set(robot.type_names) & set(SIZES)
+            if set(robot.joints) == set(names)
+        )
+        order = [names.index(name) for name in motors.joints]
         types: dict = {}
-        for name, text in STATE_TYPES[GO].definitions.items():
+        for name, text in STATE_TYPES[kind].definitions.items():
             types.update(get_types_from_msg(text, name))
-        fields = {f: f"motor_state[0:12].{f}" for f in ("q", "dq", "tau_est")}
+        used = f"motor_state[0:{len(order)}]"
+        fields = {f: f"{used}.{f}" for f in ("q", "dq", "tau_est")}
         fields |= {
             f: f"imu_state.{f}" for f in ("quaternion", "gyroscope", "accelerometer")
         }
-        template = b"\0\1\0\0" + bytes(1180)
-        writer = MessageWriter(types, GO, template, fields | {"tick": "tick"})
+        template = b"\0\1\0\0" + bytes(SIZES[kind])
+        writer = MessageWriter(types, kind, template, fields | {"tick": "tick"})
         files = []
         for k, data in enumerate(self.data):
             payloads = writer.write(
@@ -341,7 +380,7 @@ class Formats:
                 }
             )
             files.append(self.folder / f"lowstate_{k}")
-            self._sqlite(files[-1], "/lowstate", GO, data["t"], payloads)
+            self._sqlite(files[-1], "/lowstate", kind, data["t"], payloads)
         return files, None
 
     def _sqlite(
@@ -502,7 +541,9 @@ class Formats:
 
     def reversed_leg(self) -> tuple[list[Path], Path | None]:
         """Torques of one leg with the other sign."""
-        scale = [-1.0] * 3 + [1.0] * 9
+        legs = len(self.robot.config.feet)
+        leg = 12 // legs  # joints; legs come first
+        scale = [-1.0] * leg + [1.0] * (self.robot.believed.n_joints - leg)
         return self._undeclared(
             lambda m: m["joints"].update(effort={"column": "tau_*", "scale": scale})
         )
@@ -559,10 +600,7 @@ FORMATS = (
 
 
 def identify(
-    robot: RobotWithErrors,
-    files: Sequence[Path],
-    mapping: Path | None,
-    even: bool = False,
+    robot: Recorded, files: Sequence[Path], mapping: Path | None, even: bool = False
 ) -> WalkResult:
     """What identify does with the files; even: with --time even."""
     model, link = robot.believed, robot.config.imu_link or robot.believed.root_link
@@ -575,14 +613,18 @@ def identify(
             times = even_times(log.time) if even else log.time
             logs += walking_parts(replace(log, time=times))
     scale = Scale(robot.true.mass)
-    result = identify_walking(logs, model, robot.config, scale)
+    if robot.slow:
+        standing = [False] * len(logs)
+        result = identify_slow(logs, standing, model, robot.config, scale)
+    else:
+        result = identify_walking(logs, model, robot.config, scale)
     failed = [gate.text for gate in result.gates if not gate.passed and gate.required]
     if failed:
         raise ComModelError(failed[0])
     return result
 
 
-def errors(robot: RobotWithErrors, result: WalkResult) -> tuple[float, float]:
+def errors(robot: Recorded, result: WalkResult) -> tuple[float, float]:
     """RMS error of the CoM in other postures, and its standard deviation, mm."""
     rng, found, said = np.random.default_rng(3), [], []
     for _ in range(POSTURES):
@@ -600,20 +642,20 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="FORMAT", help="default: all")
     parser.add_argument("--seconds", type=float, default=5.0, help="of each gait")
     options = parser.parse_args()
-    known = (*FORMATS, *REFUSED)
+    known = [p + name for p in ("", "g1_") for name in (*FORMATS, *REFUSED)]
     if unknown := set(options.names) - set(known):
         parser.error(
             f"unknown: {', '.join(sorted(unknown))}; valid: {', '.join(known)}"
         )
-    wrong, gaits = by_size("go2")
-    robot, walks = record("go2", 1, options.seconds, wrong, gaits)
-    logs = [walk.log for walk in walks[:-1]]
+    go2 = cache(lambda: trotting_go2(options.seconds))
+    g1 = cache(swaying_g1)
     figures: dict[str, dict] = {"formats": {}, "refused": {}}
     for name in options.names or known:
         with tempfile.TemporaryDirectory() as folder:
-            files, mapping = getattr(Formats(robot, logs, Path(folder)), name)()
+            robot, form = (g1 if name[:3] == "g1_" else go2)(), name.removeprefix("g1_")
+            files, mapping = getattr(Formats(robot, Path(folder)), form)()
             try:
-                even = name == "csv_receipt"
+                even = form == "csv_receipt"
                 error, sigma = errors(robot, identify(robot, files, mapping, even))
             except ComModelError as refusal:
                 words = str(refusal).replace(folder, "")
