@@ -32,7 +32,11 @@ from com_identification.walking.fit import (
 from com_identification.walking.identify import WalkResult, with_scale
 from com_identification.walking.inertia import PARAMETERS
 from com_identification.walking.kernels import IMU, Limbs, with_theta
-from com_identification.walking.preparation import find_limbs, measured_joints
+from com_identification.walking.preparation import (
+    find_limbs,
+    measured_joints,
+    refuse_units,
+)
 from com_identification.walking.unknowns import (
     FRICTIONS,
     DesignMatrix,
@@ -199,6 +203,8 @@ def make_system(
     joint = np.maximum(_JOINT_NOISE * sizes, least)
     noise = Noise(force, _MOMENT_ARM * force, joint, np.zeros_like(sizes))
     imu = config.imu_link or model.root_link
+    on_feet = [() if hangs else config.feet for hangs in hung]
+    refuse_units(logs, model, on_feet, imu)
     recordings = tuple(
         condition_slow(
             log, model, imu, measured & np.isfinite(log.effort).any(axis=0), hangs

@@ -21,7 +21,7 @@ from com_identification.walking.log import (
 )
 from com_identification.walking.unknowns import FootLoads, Unknowns, make_unknowns
 from com_identification.walking.window_kernels import Noise
-from com_model import RobotConfig, RobotModel
+from com_model import Foot, RobotConfig, RobotModel
 from com_model.actuators import DRIVES, STANDARD_DEVIATIONS, ActuatorModel
 from com_model.arrays import Array, Flags
 from com_model.bodies import Indices
@@ -143,6 +143,30 @@ class PreparedWalk:
     notes: tuple[str, ...]
 
 
+def refuse_units(
+    logs: Sequence[WalkLog],
+    model: RobotModel,
+    feet: Sequence[Sequence[Foot]],
+    imu: str,
+) -> None:
+    """Refuses recordings in other units, and names the unit.
+
+    Args:
+        logs: recordings of one robot.
+        model: as its URDF says, with the frames of its feet.
+        feet: of each recording, those that carry the robot.
+        imu: link of the IMU.
+
+    Raises:
+        WalkError: readings are in another unit, or have another sign or other axes.
+    """
+    for number, (log, carrying) in enumerate(zip(logs, feet, strict=True), start=1):
+        try:
+            check_units(log, model, carrying, imu)
+        except UnitError as error:
+            raise WalkError(f"recording {number}: {error}") from error
+
+
 def prepare(
     logs: Sequence[WalkLog],
     model: RobotModel,
@@ -164,11 +188,7 @@ def prepare(
     limbs = find_limbs(model, config)
     measured = measured_joints(model, limbs, logs)
     imu = config.imu_link or model.root_link
-    for number, log in enumerate(logs, start=1):
-        try:
-            check_units(log, model, config.feet, imu)
-        except UnitError as error:
-            raise WalkError(f"recording {number}: {error}") from error
+    refuse_units(logs, model, [config.feet] * len(logs), imu)
     frozen = [
         log.up is not None and np.ptp(log.up, axis=0).max() < _FROZEN for log in logs
     ]

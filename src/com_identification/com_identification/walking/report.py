@@ -99,8 +99,7 @@ def report_page(result: WalkResult) -> str:
         *parts,
         then=[
             then,
-            "What it means: "
-            "docs/tutorial_walk_identification.md",
+            "What it means: docs/tutorial_walk_identification.md",
         ],
         failed=not result.accepted,
     )

@@ -217,3 +217,31 @@ def test_gains_that_torques_do_not_show_stay(robot, swayed):
     np.testing.assert_allclose(
         again.z / system.unknowns.std, found.z / system.unknowns.std, atol=0.1
     )
+
+
+OTHER_UNITS = {
+    "degrees": ("position", np.rad2deg(1.0), "in degrees"),
+    "degrees per second": ("angular_velocity", np.rad2deg(1.0), "deg/s"),
+    "g": ("specific_force", 1.0 / 9.81, "gravity in g"),
+    "currents": ("effort", 0.48, "motor currents"),
+    "kgf cm": ("effort", 100.0 / 9.81, "kgf cm"),
+    "reversed": ("effort", -1.0, "opposite sign"),
+}
+"""Channel, factor, and words of the refusal."""
+
+
+@pytest.mark.parametrize("unit", OTHER_UNITS)
+def test_another_unit_is_refused_by_its_name(robot, swayed, unit):
+    channel, factor, words = OTHER_UNITS[unit]
+    wrong = replace(swayed, **{channel: factor * getattr(swayed, channel)})
+    with pytest.raises(WalkError, match=words):
+        make_system([wrong], [False], robot.believed, robot.config)
+
+
+@pytest.mark.parametrize("unit", ["degrees", "g"])
+def test_of_a_hanging_robot_some_units_are_known(robot, hung, unit):
+    """Its torques carry nothing that could be compared with the weight, and it hardly turns."""
+    channel, factor, words = OTHER_UNITS[unit]
+    wrong = replace(hung, **{channel: factor * getattr(hung, channel)})
+    with pytest.raises(WalkError, match=words):
+        make_system([wrong], [True], robot.believed, robot.config, robot.rope)
