@@ -12,6 +12,7 @@ import numpy as np
 
 from com_bags import Bag, MarksError, SensorReader
 from com_bags.streams import Times
+from com_bags.unit_checks import check_positions
 from com_identification.capture.com_evidence import tip_over_planes
 from com_identification.capture.detector import StationaryInterval
 from com_identification.capture.from_table import TableReader
@@ -144,9 +145,11 @@ def record_postures(
 
     Raises:
         TopicError: see SensorReader.blocks().
+        UnitError: positions are in degrees or mm, which look like motion.
     """
-    intervals = []
+    intervals, positions = [], [np.zeros((0, recorder.model.n_joints))]
     for block in reader.blocks(span_ns):
+        positions.append(block.Q[:1])
         for known in block.known_com:
             recorder.known_com.add(*known)
         if tips is not None:
@@ -161,6 +164,7 @@ def record_postures(
         intervals += recorder.finished()
         if progress is not None:
             progress(block.messages)
+    check_positions(np.concatenate(positions), recorder.model)
     return intervals + recorder.flush() + ([] if tips is None else tips.intervals())
 
 

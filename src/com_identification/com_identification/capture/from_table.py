@@ -16,6 +16,7 @@ from scipy.linalg import block_diag
 from com_bags import SensorBlock, Table, TableError
 from com_bags.channels import Channel
 from com_bags.mapping import ChannelReader
+from com_bags.unit_checks import check_positions
 from com_identification.capture.com_evidence import ComEvidence
 from com_identification.capture.detector import StationaryInterval
 from com_identification.capture.streams import NS_PER_S
@@ -164,7 +165,12 @@ class TableReader:
             yield SensorBlock(times, *values, len(part), known_com=known)
 
     def intervals(self) -> list[StationaryInterval]:
-        """Returns each row as a posture, or why it is none."""
+        """Returns each row as a posture, or why it is none.
+
+        Raises:
+            UnitError: positions are in degrees or mm.
+        """
+        check_positions(self._Q[self._rows], self._model)
         found, first, n = [], self._table.first_row, self._samples
         for row, t0 in zip(
             self._rows.tolist(), self._times[self._rows].tolist(), strict=True

@@ -112,6 +112,17 @@ def test_no_stationary_posture(robot, run, recording, tmp_path):
     )
 
 
+def test_degrees_are_no_motion(robot, run, recording, tmp_path):
+    """Their noise is 57 times that of radians, and no posture seems to be at rest."""
+
+    def in_degrees(block):
+        return replace(block, q=np.rad2deg(block.q))
+
+    path = recording("degrees", change=in_degrees)
+    result = run(path, *robot, "--output", tmp_path / "out")
+    refused(result, 2, "the positions are in degrees", "unit: deg")
+
+
 def test_time_that_goes_back_is_told(robot, run, bags, biped, tmp_path):
     tour = bags.Tour(rate=100.0, moving=0.5)
     with bags.BagWriter(tmp_path / "back", biped) as writer:
