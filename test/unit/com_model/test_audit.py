@@ -202,6 +202,19 @@ def test_inertia_without_mass():
     assert only(report).message == "has an inertia but a mass of 0"
 
 
+def test_a_space_behind_a_number():
+    """A public humanoid has masses like this: urdfdom in C++ leaves them out."""
+    issue = only(audit(legs(left=inertial("2 ", "0.01 0.02 -0.1"))))
+    assert issue.severity == "warning"
+    for words in ("<mass>", "1 numbers", "Pinocchio"):
+        assert words in f"{issue.element} {issue.message}"
+
+
+def test_spaces_that_do_no_harm():
+    spaced = inertial(" 2", " 0.01  -0.02 -0.1 ").replace("rpy", " rpy ")
+    assert audit(legs(right=spaced)).issues == ()
+
+
 def test_centres_outside_a_primitive_shape():
     box = '<visual><origin xyz="0 0 1"/><geometry><box size="0.2 0.2 2"/></geometry></visual>'
     inside = legs().replace(inertial(), inertial(com="0 0 1.9") + box)

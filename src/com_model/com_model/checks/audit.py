@@ -3,7 +3,7 @@
 import math
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -30,6 +30,14 @@ from com_model.urdf.xml_reader import Node, Schema, read_xml
 
 _LINK = SCHEMA["robot"]["link"] | {"visual": {}, "collision": {}}
 _SCHEMA: Schema = {"robot": SCHEMA["robot"] | {"link": _LINK}}
+_TEXTS = (
+    "name",
+    "type",
+    "link",
+    "joint",
+    "xyz",
+    "rpy",
+)  # attributes of no single number
 _ROUNDING = 1e-3  # of the largest moment of inertia: what rounded decimals may violate
 _THIN = 1e-6  # of the largest moment of inertia
 _POINT = 1e-5  # m, radius of gyration
@@ -109,7 +117,7 @@ def audit(
     issues += [
         Issue("warning", j.element, *texts) for j in urdf.joints for texts in j.warnings
     ]
-    issues += _check_inertias(urdf)
+    issues += _check_numbers(node) + _check_inertias(urdf)
     try:
         model = replace(model_of(urdf), path=_path(robot))
     except UrdfError as error:
@@ -177,6 +185,32 @@ def _misspelling(found: Misspelling) -> Issue:
         f"misspelt tag: {found}; parsers skip it without a word, {effect}",
         f"Replace <{found.tag}> by <{found.meant}>, and </{found.tag}> by </{found.meant}>",
     )
+
+
+def _check_numbers(node: Node) -> list[Issue]:
+    """Looks for single numbers with a space behind them, which urdfdom in C++ does not read."""
+    wrong = [
+        part.tag
+        for part in _below(node)
+        for key, text in part.attributes.items()
+        if key not in _TEXTS and text != text.rstrip() and len(text.split()) == 1
+    ]
+    if not wrong:
+        return []
+    tags = listing([f"<{tag}>" for tag in dict.fromkeys(wrong)])
+    message = (
+        f"{len(wrong)} numbers have a space behind them: programs that read URDFs by urdfdom "
+        "(rviz, Pinocchio, Gazebo) read these elements in part or not at all, masses of 0 included"
+    )
+    return [
+        Issue("warning", tags, message, "Delete the spaces before the closing quotes")
+    ]
+
+
+def _below(node: Node) -> Iterator[Node]:
+    for child in node.children:
+        yield child
+        yield from _below(child)
 
 
 def _check_limits(urdf: Urdf) -> list[Issue]:
