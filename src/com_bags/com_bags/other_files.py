@@ -20,7 +20,7 @@ from com_bags.conversions import StandardWriter
 from com_bags.exceptions import BagError, StorageError, TableError
 from com_bags.mapping import LogMapping, TableRows
 from com_bags.storage import MAX_RECORD, Message
-from com_bags.tables import Table, read_table
+from com_bags.tables import Table, join_runs, read_table, run_notes
 from com_model.arrays import Array, Indices
 
 ROS1_MAGIC = b"#ROSBAG V2.0"
@@ -29,7 +29,6 @@ _HEADER = "std_msgs/msg/Header"
 _NS = 1_000_000_000
 _ROWS = 500  # that are converted together
 _EPOCH = 1e8  # s; larger times are since 1970
-_NEXT_RUN = 10.0  # s, between runs that a table has after each other
 
 
 def standard_definition(type_name: str) -> MessageDefinition:
@@ -285,13 +284,8 @@ class TableFile:
         if not 1e-5 <= usual <= 1.0:
             problem = f"the time between rows is {usual:.3g} s: correct its unit, or the column"
             raise TableError(f"mapping: time: {problem}", source)
-        for row in known[1:][steps < 0.0].tolist():
-            before = float(np.nanmax(seconds[:row]))
-            seconds[row:] += before - seconds[row] + _NEXT_RUN
-            where = table.first_row + row
-            self.notes.append(
-                f"{source}: time goes back at row {where}: read as a later run"
-            )
+        seconds, starts = join_runs(seconds)
+        self.notes += [f"{source}: {note}" for note in run_notes(table, starts)]
         again = np.zeros(count, dtype=np.bool_)
         again[known[1:]] = np.diff(seconds[known]) == 0.0
         if again.any():

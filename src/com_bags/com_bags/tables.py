@@ -19,6 +19,7 @@ import scipy.io
 
 from com_bags.exceptions import TableError
 from com_model.arrays import Array
+from com_model.bodies import Indices
 from com_model.exceptions import pip_install
 from com_model.npz import read_npz
 from com_model.text import listing, quote
@@ -195,10 +196,46 @@ def _table(arrays: Mapping[str, Any], source: str) -> Table:
     return Table(kept, rows, source, tuple(notes), first)
 
 
+def join_runs(seconds: Array, pause: float = 10.0) -> tuple[Array, Indices]:
+    """Puts runs that a table has after each other one after the other in time, too.
+
+    Args:
+        seconds: (N,) s, of all rows; NaN where it is not known. A run ends where it goes back.
+        pause: s, between two runs.
+
+    Returns:
+        (N,) s, and the rows at which later runs begin.
+    """
+    joined, known = seconds.copy(), np.flatnonzero(np.isfinite(seconds))
+    starts = known[1:][np.diff(seconds[known]) < 0.0]
+    for row in starts.tolist():
+        before = float(np.nanmax(joined[:row]))
+        joined[row:] += before - joined[row] + pause
+    return joined, starts
+
+
+def run_notes(table: Table, starts: Indices) -> list[str]:
+    """Says at which rows of a table later runs begin.
+
+    Args:
+        table: with the number of its first row.
+        starts: see join_runs().
+    """
+    rows = (starts + table.first_row).tolist()
+    return [f"time goes back at row {row}: read as a later run" for row in rows]
+
+
 def _dates(column: Any) -> Array:
-    """Dates and times of a column of text in s since 1970; NaN where it is none."""
+    """Dates with times of a column of text in s since 1970, or times of day in s.
+
+    NaN where a cell is neither.
+    """
     pandas = importlib.import_module("pandas")
     times = pandas.to_datetime(column, errors="coerce", utc=True, format="ISO8601")
+    if times.isna().all():
+        times = pandas.to_timedelta(column, errors="coerce") + pandas.Timestamp(
+            0, tz="UTC"
+        )
     found = np.array(times.dt.as_unit("ns").astype("int64"), dtype=float) * 1e-9
     return np.where(times.isna(), np.nan, found)
 

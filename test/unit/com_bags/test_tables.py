@@ -186,6 +186,18 @@ def test_headers_as_programs_write_them(text, encoding, tmp_path):
     assert lines[table.first_row - 1].startswith("0")
 
 
+def test_dates_and_times_of_day_are_seconds(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text(
+        "Date,Time,both,q\n2026-03-01,10:00:00.5,2026-03-01T10:00:00.5,1\n"
+        "2026-03-01,10:00:02,2026-03-01T10:00:02,2\n"
+    )
+    columns = read_table(path).columns
+    assert columns["Time"].tolist() == [36000.5, 36002.0]
+    np.testing.assert_allclose(np.diff(columns["both"]), 1.5)
+    assert np.ptp(columns["Date"]) == 0.0
+
+
 def test_a_first_row_with_text_is_no_header(tmp_path):
     (tmp_path / "a.csv").write_text("t,a,label\n0,1,stand\n1,2,\n2,3,\n")
     np.testing.assert_array_equal(

@@ -16,6 +16,7 @@ from scipy.linalg import block_diag
 from com_bags import SensorBlock, Table, TableError
 from com_bags.channels import Channel
 from com_bags.mapping import ChannelReader
+from com_bags.tables import join_runs, run_notes
 from com_bags.unit_checks import check_positions
 from com_identification.capture.com_evidence import ComEvidence
 from com_identification.capture.detector import StationaryInterval
@@ -246,6 +247,8 @@ class TableReader:
         if not 1e-5 <= step <= 1.0:
             text = f"the time between rows is {step:.3g} s: correct its unit, or the column"
             raise mapping.error(text, "time")
+        seconds, starts = join_runs(seconds)
+        self._notes += run_notes(self._table, starts)
         return np.asarray(seconds - known[0])
 
     def _segments(self, mapping: Section, seconds: Array) -> Array:

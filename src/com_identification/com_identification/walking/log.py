@@ -85,7 +85,7 @@ def condition(
     time, first = np.unique(log.time[usable], return_index=True)
     first = np.flatnonzero(usable)[first]
     period = float(np.median(np.diff(time))) if len(time) > 1 else np.inf
-    if 1.0 / period < _LEAST_RATE:
+    if round(1.0 / period) < _LEAST_RATE:
         raise WalkError(
             f"joint states come {1.0 / period:.0f} times a second: expected {_LEAST_RATE:g} Hz, "
             "better 500 Hz. Raise the driver's rate"

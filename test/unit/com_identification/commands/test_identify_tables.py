@@ -192,6 +192,20 @@ def test_a_column_that_is_missing_and_segments(rows, biped):
     assert reader.warnings() == ["16 of 24 rows are left out by the mapping"]
 
 
+def test_a_time_that_goes_back_is_a_later_run(rows, biped):
+    columns, what = table_of(rows, biped, "wrench")
+    columns = {name: np.repeat(column, 100) for name, column in columns.items()}
+    time = 0.01 * np.arange(2400)
+    time[1200:] -= 5.0
+    mapping = {key: each for key, each in what.items() if key != "rows"}
+    reader = reader_of(columns | {"t": time}, mapping | {"time": "t"}, biped)
+    (note,) = reader.warnings()
+    assert "time goes back at row 1201: read as a later run" in note
+    blocks = list(reader.blocks())
+    assert sum(len(block.joint_times) for block in blocks) == 2400
+    assert all((np.diff(block.joint_times) > 0).all() for block in blocks)
+
+
 def test_the_command_takes_tables_and_bags_together(
     recording, biped, bags, robot, run, tmp_path
 ):
