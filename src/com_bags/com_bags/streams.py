@@ -314,11 +314,13 @@ class JointReader:
         """Checks, after the last block, that every joint was named; else a TopicError."""
         missing = [self._model.joint_names[i] for i in np.flatnonzero(~self._seen)]
         if missing:
-            names = sorted({name for layout in self.layouts.counts for name in layout})
+            names = {name for layout in self.layouts.counts for name in layout}
+            there = listing(sorted({*names, *self.foreign}), 60) or "none"
             raise TopicError(
                 f"no message has {len(missing)} of the URDF's {len(self._seen)} joints: "
-                f"{listing(missing)}. There are: {listing(names, 60) or 'none'}. Record all "
-                "joints, or make those that do not move fixed in the URDF",
+                f"{listing(missing)}. There are: {there}. Record all joints, or make those that "
+                "do not move fixed in the URDF; where they have other names here, a mapping "
+                "gives the URDF's, in the order of the messages (joints.names)",
                 self._topic,
                 "joint states",
             )

@@ -171,6 +171,14 @@ def test_joints_that_no_message_has_are_named(read, write_bag, normal, messages)
     refuses(read, write_bag(entries), words)
 
 
+def test_joints_that_all_have_other_names_are_named(read, write_bag, normal, messages):
+    """Drivers leave out _joint or add a prefix."""
+    entries = normal(3)
+    for entry in entries[::2]:
+        entry[2] = messages.joints(START, ["arm/a", "arm/b"], [0.1, 0.2])
+    refuses(read, write_bag(entries), "There are: arm/a, arm/b.*joints.names")
+
+
 def test_two_publishers_are_recognised_by_names_or_frames(
     read, write_bag, normal, messages
 ):
