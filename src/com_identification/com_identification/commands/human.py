@@ -5,6 +5,8 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from com_identification import human
 from com_identification.exceptions import PostureError
 from com_identification.regression.identify import identify
@@ -121,12 +123,11 @@ def identify_person(
     settings = human.human_settings(model)
     result = identify(model, [human.plate_foot()], postures, settings)
     by_table, own = 1e3 * result.prior_residual.rms, 1e3 * result.held_out.rms
-    print(
-        f"CoM against the plates: {by_table:.1f} mm by the table, {own:.1f} mm as identified, each"
-    )
-    print(
-        f"posture left out in turn; accurate to {1e3 * result.prediction_std:.1f} mm (one sigma)"
-    )
+    identified = f"{own:.1f} mm as identified, each posture left out in turn"
+    if not np.isfinite(own):
+        identified = "as identified not known: of one posture none can be left out"
+    print(f"CoM against the plates: {by_table:.1f} mm by the table, {identified}")
+    print(f"accurate to {1e3 * result.prediction_std:.1f} mm (one sigma)")
     print("".join(f"warning: {issue}\n" for issue in issues_of(result)), end="")
     return model, result, trials, markers
 
