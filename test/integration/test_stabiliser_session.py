@@ -112,6 +112,33 @@ class Bench:
         return state
 
 
+@pytest.mark.parametrize("sensor", ["wrench", "imu"])
+def test_a_sensor_that_fails_ends_the_walk_standing(sensor):
+    """With the feedback of that sensor the robot fell."""
+    bench, held = Bench(fed_back=True, contact="stiff"), []
+    advance = bench.simulation.advance
+
+    def failing():
+        now = advance()
+        if bench.session.walk is not None and bench.session.walk_time > 1.4:
+            held.append(now)
+            wrenches = now.wrenches * [[10.0], [1.0]]
+            if sensor == "wrench":
+                return replace(now, wrenches=wrenches)
+            return replace(now, root_orientation=held[0].root_orientation)
+        return now
+
+    bench.simulation.advance = failing
+    assert bench.walk() is WalkPhase.READY
+    assert not bench.session.outcome.completed
+    words = {"wrench": "wrenches", "imu": "imu"}[sensor]
+    assert words in bench.session.outcome.reason
+    bench.simulation.advance = advance
+    for _ in range(100):
+        bench.tick()
+    assert bench.reading.tilt < 0.1
+
+
 @pytest.mark.exhaustive
 def test_it_balances_before_and_after_a_walk_and_its_feet_do_not_creep():
     bench = Bench(fed_back=True, contact="stiff")

@@ -15,6 +15,9 @@ from com_model.model import RobotModel
 _ROUNDING = 1e-6  # fraction of a speed limit
 _ZERO = 1e-9  # rad or m; a shorter distance takes no time
 MAX_APPROACH_TIME, APPROACH_STEP = 120.0, 0.01  # s; between its points
+MEASURED = (
+    0.02  # rad or m, by which noise and zeros of encoders put a joint beyond its limit
+)
 _PEAK = 1.875  # of a quintic's speed over its mean speed
 
 
@@ -28,7 +31,7 @@ def plan_approach(
     """Path from one posture to another along a straight line, stationary at both ends.
 
     Args:
-        start: (n,) rad or m.
+        start: (n,) rad or m, as measured: joints at a limit may read MEASURED beyond it.
         goal: (n,) rad or m.
         model: the robot, with the limits of its joints.
         min_duration: s, shortest duration.
@@ -40,6 +43,8 @@ def plan_approach(
     Raises:
         PlanError: a joint on the way may not move, or so slowly that it would take too long.
     """
+    within = np.clip(start, model.lower, model.upper)
+    start = np.where(np.abs(within - start) <= MEASURED, within, start)
     way = goal - start
     limits = np.maximum(speed_fraction * model.velocity_limits, 1e-9)
     needed = np.where(np.abs(way) > _ZERO, _PEAK * np.abs(way) / limits, 0.0)

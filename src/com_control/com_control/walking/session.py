@@ -20,7 +20,7 @@ while the robot stands; it is faded in and out within BLEND.
 """
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 import numpy as np
@@ -29,6 +29,7 @@ from com_control.command_guard import CommandGuard, GuardOptions
 from com_control.exceptions import PlanError
 from com_control.walking.biped import Biped, sole_slip
 from com_control.walking.joint_path import JointPath, check_path, plan_approach
+from com_control.walking.sensor_guard import Sensor
 from com_control.walking.stabiliser import FIXES, Fault, Stabilised, Stabiliser
 from com_control.walking.walk import Walk, make_stand
 from com_control.walking.walk_monitor import Reading, WalkChecks
@@ -317,6 +318,8 @@ class WalkSession:
             if self._commanded is not None:
                 self._commanded = self._commanded.shifted(jump)
             self.guard.change_clock(jump)
+        if self.stabiliser is not None and self.stabiliser.failed & Sensor.IMU:
+            reading = replace(reading, tilt=np.nan)
         self._wait_for_feet(reading.time - self._last)
         problem, self._reading = self.guard.reason, reading
         if reading.time >= self._last:

@@ -19,10 +19,12 @@ from com_control.exceptions import BipedError
 from com_control.walking.biped import JOINTS, Biped, BipedLeg, heading_to_pelvis
 from com_control.walking.com_ik import ComIk
 from com_control.walking.law_table import Body, Table
+from com_control.walking.sensor_guard import Sensor, SensorGuard
 from com_control.walking.stabiliser_law import (
     MAX_OFFSET,
     OFFSET_TIME,
     Measurements,
+    follow_plan,
     make_controller_state,
     make_target,
     tick,
@@ -64,7 +66,8 @@ class Fault(IntEnum):
         BEYOND_REACH: the DCM is farther from its plan than the soles can correct.
         OFFSET_BOUND: the model's CoM is off by more than the stabiliser may correct.
         NO_WRENCH: a foot's wrench is missing or implausible.
-        NO_IMU: the IMU's orientation is missing.
+        NO_IMU: the IMU's orientation is missing or implausible.
+        NO_ENCODERS: positions of the legs' joints are frozen or jump.
         UNREACHABLE: inverse kinematics fail.
         FALLEN: by the measured tilt or height.
     """
@@ -74,16 +77,19 @@ class Fault(IntEnum):
     OFFSET_BOUND = 2
     NO_WRENCH = 3
     NO_IMU = 4
-    UNREACHABLE = 5
-    FALLEN = 6
+    NO_ENCODERS = 5
+    UNREACHABLE = 6
+    FALLEN = 7
 
 
 FIXES = {  # meaning of each and how to fix it
     Fault.NONE: "",
     Fault.BEYOND_REACH: "the centre of mass is farther from the plan than the soles can correct",
     Fault.OFFSET_BOUND: "the centre of mass is too far from the model's: identify the robot first",
-    Fault.NO_WRENCH: "the feet's wrenches are missing or do not carry the robot: check the sensors",
-    Fault.NO_IMU: "the imu gives no orientation: check its driver",
+    Fault.NO_WRENCH: "the feet's wrenches are missing, frozen, or do not carry the robot: check "
+    "the sensors",
+    Fault.NO_IMU: "the imu gives no orientation, or a frozen one: check its driver",
+    Fault.NO_ENCODERS: "the legs' joint positions are frozen or jump: check the driver",
     Fault.UNREACHABLE: "the legs do not reach what feedback asks for: lower com_height",
     Fault.FALLEN: "the robot has fallen by its measured tilt or height: set it upright",
 }
@@ -236,6 +242,7 @@ class Stabiliser:
         self._reach = (0.5 * np.array(REACH) * (high - low)[0, :2]).tolist()  # m
         self.state, self.target = make_controller_state(), make_target()
         self._found_for = 0.0
+        self._guard = SensorGuard(biped)
 
     def set_stiffness(self, stiffness: ArrayLike) -> None:
         """Uses another stiffness of the ankles from now on.
@@ -277,6 +284,7 @@ class Stabiliser:
         self.table = make_table(plan, samples)
         self._q, self._failures, self._implausible, self._height = q.copy(), 0, 0.0, 0.0
         self._ik.restart()
+        self._guard.restart()
         measured = Measurements(
             np.eye(3), np.zeros((2, 3, 4)), np.zeros(3), np.zeros((2, 6))
         )
@@ -305,6 +313,11 @@ class Stabiliser:
         for new, known in ((after.com, before.com), (after.zmp, before.zmp), pelvis):
             new[blended] += rest * (known[old] - new[blended])
         self.table = after
+
+    @property
+    def failed(self) -> Sensor:
+        """Sensors that are not believed."""
+        return self._guard.failed
 
     @property
     def phase(self) -> float:
@@ -355,19 +368,24 @@ class Stabiliser:
         at_soles = (
             NO_WRENCHES if wrenches is None else self._zmp.wrenches_at_soles(wrenches)
         )
+        table, sent, target = self.table, self._q, self.target
+        moves = bool(table.moves[0] < self.phase < table.moves[1])
+        failed = self._guard.update(R_world_root, q, at_soles, sent, moves, dt)
         if self._is_implausible(at_soles, dt):
             at_soles = NO_WRENCHES
-        upright = bool(np.isfinite(R_world_root).all())
+        upright = bool(np.isfinite(R_world_root).all()) and not failed & Sensor.IMU
         if not upright:
             R_world_root = self._attitude_by_sole(soles)
-        measured = Measurements(
-            np.ascontiguousarray(R_world_root), soles, self._sesc.com(q), at_soles
-        )
-        target = self.target
-        self._tick(self.body, self.table, measured, dt, lead, self.state, target)
+        if failed:
+            follow_plan(table, dt, lead, self.state, target)
+        else:
+            measured = Measurements(
+                np.ascontiguousarray(R_world_root), soles, self._sesc.com(q), at_soles
+            )
+            self._tick(self.body, table, measured, dt, lead, self.state, target)
+            self._found_for += dt * isfinite(at_soles.sum())
         self._solve(target.com, target.feet, target.R_pelvis @ self._to_pelvis, dt)
-        self._found_for += dt * isfinite(at_soles.sum())
-        fault = self._fault(R_world_root, at_soles, upright)
+        fault = self._fault(R_world_root, at_soles, upright, failed)
         return Stabilised(self._q, float(self.state.phase[3]), fault)
 
     def _solve(self, com: Array, feet: Array, R_pelvis: Array, dt: float) -> None:
@@ -399,19 +417,21 @@ class Stabiliser:
         foot = int(np.argmin(self.table.swing[i]))
         return np.asarray(self.target.feet[foot, :, :3] @ soles[foot, :, :3].T)
 
-    def _fault(self, R: Array, wrenches: Array, upright: bool) -> Fault:
+    def _fault(self, R: Array, wrenches: Array, upright: bool, failed: Sensor) -> Fault:
         h, up = self.body.height, float(R[2] @ self._up)
+        height = self.target.estimate[2] - self.target.feet[:, 2, 3].min()
         low = (
-            self.target.estimate[2] - self.target.feet[:, 2, 3].min()
-            < FALLEN_HEIGHT * h
-        )
+            not failed and height < FALLEN_HEIGHT * h
+        )  # else the estimate is an old one
         if low or up < UPRIGHT:
             return Fault.FALLEN
         if self._failures > FAILURES:
             return Fault.UNREACHABLE
+        if failed & Sensor.ENCODERS:
+            return Fault.NO_ENCODERS
         if not upright:
             return Fault.NO_IMU
-        if not isfinite(wrenches.sum()):
+        if failed or not isfinite(wrenches.sum()):
             return Fault.NO_WRENCH
         if np.abs(self.state.offset[0]).max() >= MAX_OFFSET * h * (1.0 - 1e-9):
             return Fault.OFFSET_BOUND

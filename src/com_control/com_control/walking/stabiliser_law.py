@@ -190,6 +190,7 @@ ANKLE, ANKLE_LEAK, MAX_TILT = 0.5, 1.0, 0.25  # A T_t kappa; s, T_a; rad
 FORCE_DIFFERENCE = 0.01  # A_z, 1/s
 OFFSET_TIME, MAX_OFFSET = 1.5, 0.075  # s, T_b
 REST_TIME, PULL_TIME, MAX_PULL = 0.5, 4.0, 0.03  # s, T_f standing and walking; of g
+FADE_TIME = 0.15  # s, in which feedback fades where sensors fail
 TURN_TIME = 0.5  # s, in which a sole that turned on the ground is followed
 
 
@@ -498,6 +499,43 @@ def command(
         turn[2, 0], turn[2, 1], turn[2, 2] = -sp, cp * sr, cp * cr
         set_product(R, turn, target.feet[k])
         target.feet[k, :, 3] = feet[k]
+
+
+@compiled()
+def follow_plan(
+    table: Table, dt: float, lead: float, state: ControllerState, target: Target
+) -> None:
+    """Continues without measurements: what feedback has changed fades away.
+
+    The offset of the CoM stays: it was found slowly.
+
+    Args:
+        table: the planned walk.
+        dt: s, since the last tick.
+        lead: s, from the last measurement to the time that the command is for.
+        state: state, overwritten.
+        target: result, set; the estimate stays as it was.
+    """
+    rest = exp(-dt / FADE_TIME)
+    for j in range(2):
+        state.lean[j] *= rest
+        state.integral[j] *= rest
+        state.further[j] *= rest
+        state.slope[j] *= rest
+        state.turns[j] *= rest
+        state.unloaded[j] = state.held[j, 3] = 0.0
+        state.rocks[j, :, :] = 0.0
+        for k in range(2):
+            state.tilts[j, k] *= rest
+        for k in range(3):
+            state.feet[j, k] *= rest
+    leaning = np.empty(2)
+    for j in range(2):
+        leaning[j] = -state.lean[j]
+    command(table, state.phase[0] + lead, state, target, leaning)
+    state.phase[3] += clip(1.0 - state.phase[3], dt / RATE_TIME)
+    last = table.dt * (len(table.com) - 1)
+    state.phase[0] = min(state.phase[0] + state.phase[3] * dt, last)
 
 
 @compiled()

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 from shipped_robot import shipped_robot
 
 from com_control.exceptions import BipedError
@@ -47,7 +48,7 @@ class Follower:
         stiffness = ankle_stiffness(self.biped, config)
         self.stabiliser = Stabiliser(self.biped, stiffness, PERIOD, **options)
         self.stabiliser.start(self.walk.plan, self.walk.samples, self.walk.path.q[0])
-        self.q = self.walk.path.q[0]
+        self.q, self.rng = self.walk.path.q[0], np.random.default_rng(0)
 
     def wrenches(self, i):
         """Static, at the soles (the sensors are there)."""
@@ -72,9 +73,13 @@ class Follower:
             measured = self.wrenches(i) if wrenches else None
             if change is not None:
                 change(measured)
-            upright = np.eye(3) if R is None else R
+            # else they are frozen
+            turn = Rotation.from_rotvec(self.rng.normal(0.0, 1e-9, 3))
+            if measured is not None:
+                measured = measured + self.rng.normal(0.0, 1e-9, (2, 6))
+            upright = turn.as_matrix() @ (np.eye(3) if R is None else R)
             out = self.stabiliser.update(upright, self.q, measured, PERIOD, PERIOD)
-            self.q = out.q
+            self.q = self.q + np.clip(out.q - self.q, -8.0 * PERIOD, 8.0 * PERIOD)
         return out
 
 
