@@ -26,7 +26,6 @@ from com_model.text import listing
 MAX_BLOCK_BYTES = 2**25
 _MAX_METADATA = 2**20  # bytes
 _NEWEST = 9  # version of metadata.yaml
-_MESSAGE_BYTES = 100  # that a message needs beside its payload
 _SUFFIXES = (".mcap", ".db3")
 
 
@@ -87,8 +86,10 @@ class Bag:
         """Opens it; BagError where there is no such bag, or nothing of it can be read."""
         try:
             if not self.path.exists():
-                problem = "does not exist. Give the directory of a bag, or its .mcap or .db3 file"
-                raise BagError(problem, str(self.path))
+                raise BagError(
+                    "does not exist. Give the directory of a bag, or its .mcap or .db3 file",
+                    str(self.path),
+                )
             if self.path.is_dir():
                 self._open_directory()
             elif is_table(self.path):
@@ -99,8 +100,10 @@ class Bag:
                 self._converters = self._find_conversions(self._format)
         except (OSError, ValueError) as error:
             self.close()
-            problem = f"cannot be read: {getattr(error, 'strerror', None) or error}"
-            raise BagError(problem, str(self.path)) from error
+            raise BagError(
+                f"cannot be read: {getattr(error, 'strerror', None) or error}",
+                str(self.path),
+            ) from error
         except BagError:
             self.close()
             raise
@@ -248,7 +251,8 @@ class Bag:
             block = current[key]
             block.payloads.append(payload)
             block.received.append(time)
-            size += len(payload) + _MESSAGE_BYTES
+            # a message needs 100 bytes beside its payload
+            size += len(payload) + 100
         yield current
 
     def _open_directory(self) -> None:
@@ -326,13 +330,17 @@ class Bag:
             file = Ros1File(path)
         else:
             what = "is empty" if not start else "is neither mcap nor sqlite3"
-            problem = f"{what}. Give the directory of a rosbag2 bag, or its .mcap or .db3 file"
-            raise BagError(problem, str(path))
+            raise BagError(
+                f"{what}. Give the directory of a rosbag2 bag, or its .mcap or .db3 file",
+                str(path),
+            )
         if file.damage:
             count = sum(item.msgcount for item in file.connections)
             if count == 0:
-                problem = f"is damaged ({file.damage}) and contains no complete message"
-                raise BagError(f"{problem}. Record again", str(path))
+                raise BagError(
+                    f"is damaged ({file.damage}) and contains no complete message. Record again",
+                    str(path),
+                )
             self.notes.append(
                 f"{path.name}: damaged ({file.damage}). The {count} messages before that are used"
             )

@@ -112,8 +112,10 @@ class Conversion:
             expected = FIELDS[self.type_name][field] or len(self.names)
             if values.shape[1] != expected:
                 fix = ": name them in their order (joints.names)" if self.names else ""
-                problem = f"{field} has {values.shape[1]} numbers, expected {expected}"
-                raise self._error(problem + fix)
+                raise self._error(
+                    (f"{field} has {values.shape[1]} numbers, expected {expected}")
+                    + fix
+                )
         return found
 
     def _error(self, problem: str) -> TopicError:

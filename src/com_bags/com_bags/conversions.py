@@ -23,9 +23,6 @@ from com_model.arrays import Array, Indices
 from com_model.text import listing
 
 _NS = 1e9
-_MOST_APART_NS = 1_000_000_000  # of the sender's clock and the recorder's, in one run
-_FOLLOW_NS = 100e9  # in which the sender's clock is brought to the receiver's
-_BUFFER = 500  # messages that are converted together
 
 
 class StandardWriter:
@@ -133,7 +130,8 @@ class Converter:
         # time of recording at which the sender's clock was 0
         self._begin_ns: int | None = None
         self._live = live
-        self._follow_ns = _FOLLOW_NS if live else np.inf
+        # ns, in which the sender's clock is brought to the receiver's
+        self._follow_ns = 100e9 if live else np.inf
         self._last_ns = 0
 
     def convert(
@@ -192,7 +190,8 @@ class Converter:
         for i, (own, now) in enumerate(zip(clock.tolist(), received, strict=True)):
             begin = now - own if self._begin_ns is None else self._begin_ns
             late = now - own - begin
-            if abs(late) > _MOST_APART_NS:
+            # beyond 1 s the sender's clock was set, or its program started again
+            if abs(late) > 1_000_000_000:
                 begin += late
             else:
                 begin += round(late * min(1.0, (now - self._last_ns) / self._follow_ns))
@@ -236,7 +235,8 @@ def convert(
     buffer: list[Message] = []
     for message in stored:
         buffer.append(message)
-        if len(buffer) == _BUFFER:
+        # 500 messages are converted together
+        if len(buffer) == 500:
             yield from _converted(buffer, converters, wanted)
             buffer = []
     yield from _converted(buffer, converters, wanted)

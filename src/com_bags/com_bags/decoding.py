@@ -93,7 +93,6 @@ def stamps_ns(values: Mapping[str, Array]) -> Indices:
 
 
 _IDL = "=" * 80 + "\n"
-_MAX_DEFINITION = 2**16  # characters
 _LARGE_ARRAY = re.compile(
     r"\[\D*\d{6,}\]|array<[^>]*\d{6,}>"
 )  # what rosbags would unroll
@@ -118,8 +117,10 @@ def foreign_types(connection: Connection) -> Types | None:
             return None
         fields = {name for name, _ in types[connection.msgtype][1]}
     except Exception as error:  # the parser raises many types
-        problem = f"its definition in the bag cannot be read: {str(error)[:160]}"
-        raise DefinitionError(problem, connection.msgtype) from error
+        raise DefinitionError(
+            f"its definition in the bag cannot be read: {str(error)[:160]}",
+            connection.msgtype,
+        ) from error
     needed = {"header", *FIELDS.get(connection.msgtype, ())}
     needed |= {"name"} if connection.msgtype == JOINT_STATE else set()
     if not needed <= fields:
@@ -141,7 +142,7 @@ def message_types(connection: Connection) -> dict:
         Exception: Of many types, where they cannot be read.
     """
     text = connection.msgdef.data
-    if len(text) > _MAX_DEFINITION or _LARGE_ARRAY.search(text):
+    if len(text) > 2**16 or _LARGE_ARRAY.search(text):
         raise ValueError("it is too long, or has an array of a million entries")
     if connection.msgdef.format == MessageDefinitionFormat.MSG:
         return get_types_from_msg(text, connection.msgtype)

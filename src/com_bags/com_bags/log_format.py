@@ -18,7 +18,6 @@ from com_bags.robot_states import STATE_ROBOTS, STATE_TYPES, state_conversions
 from com_bags.standard_types import JOINT_STATE
 from com_model import Foot, RobotModel
 
-_MAX_DEFINITION = 2**16  # bytes of a file
 FORMATS = tuple(name for robot in STATE_ROBOTS for name in robot.formats)
 """Names of formats that are known without a mapping."""
 
@@ -128,8 +127,9 @@ class LogFormat:
             for each, text in texts.items():
                 types.update(get_types_from_msg(text, each))
         except Exception as error:  # the parser raises many types
-            problem = f"its definition cannot be read: {str(error)[:160]}"
-            raise DefinitionError(problem, name) from error
+            raise DefinitionError(
+                f"its definition cannot be read: {str(error)[:160]}", name
+            ) from error
         if name not in types:
             package, _, file = name.partition("/msg/")
             raise DefinitionError(
@@ -172,7 +172,8 @@ def read_definitions(folder: Path) -> dict[str, str]:
     found = {}
     for file in sorted(folder.glob("**/msg/*.msg")):
         with file.open("rb") as stream:
-            text = stream.read(_MAX_DEFINITION).decode(errors="replace")
+            # a file of 64 KiB at most
+            text = stream.read(2**16).decode(errors="replace")
         found[f"{file.parent.parent.name}/msg/{file.stem}"] = text
     if not found:
         raise DefinitionError(f"no PACKAGE/msg/NAME.msg file is in {folder}", "any")

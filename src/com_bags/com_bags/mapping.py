@@ -137,9 +137,9 @@ class ChannelReader:
         if "position" not in fields:
             raise section.error("expected the joints' positions", "position")
         if not set(names) & set(self._joints):
-            each = f"of each joint of the URDF ({listing(self._joints, 6)})"
             raise section.error(
-                f"expected a column, or its constant value, {each}, or {listing(_OF_JOINTS)}; got "
+                "expected a column, or its constant value, of each joint of the URDF "
+                f"({listing(self._joints, 6)}), or {listing(_OF_JOINTS)}; got "
                 f"{listing(names, 6) or 'nothing'}"
             )
         return names, fields
@@ -163,8 +163,7 @@ class ChannelReader:
             raise section.error("expected a channel, or a list of them", key)
         found = joined([self._one(each, section, key) for each in values], section, key)
         if count not in (None, len(found[1])):
-            problem = f"expected {count} channels, got {len(found[1])}"
-            raise section.error(problem, key)
+            raise section.error(f"expected {count} channels, got {len(found[1])}", key)
         return found
 
     def _by_joint(self, section: Section, names: Sequence[str]) -> Placed:
@@ -218,10 +217,10 @@ class ChannelReader:
                 f"{quote(text)} is not a column of numbers; {guess}There are: {there}"
             )
         if len(scale) not in (1, len(found)):
-            problem = (
-                f"{len(scale)} factors for {len(found)} columns {listing(found, 4)}"
+            raise section.error(
+                f"{len(scale)} factors for {len(found)} columns {listing(found, 4)}",
+                "scale",
             )
-            raise section.error(problem, "scale")
         factors = scale * (len(found) if len(scale) == 1 else 1)
         pairs = zip(found, factors, strict=True)
         return tuple(Channel(name, (factor,), offset) for name, factor in pairs)
@@ -315,8 +314,9 @@ class LogMapping:
         found += [self._wrench(frame, feet.section(frame)) for frame in feet.entries()]
         for name in _OTHERS:
             if section.raw(name) is not None:
-                problem = "is for tables of postures (identify --use rest)"
-                raise section.error(problem, name)
+                raise section.error(
+                    "is for tables of postures (identify --use rest)", name
+                )
         section.finish()
         if not found:
             raise section.error("expected joints, imu or feet")
@@ -423,8 +423,9 @@ def joined(placed: Sequence[Placed], section: Section, key: str = "") -> Placed:
     """
     topics = sorted({topic for topic, _ in placed} - {""})
     if len(topics) > 1:
-        problem = f"{listing(topics)} are different topics; expected one"
-        raise section.error(problem, key)
+        raise section.error(
+            f"{listing(topics)} are different topics; expected one", key
+        )
     channels = tuple(channel for _, own in placed for channel in own)
     return (topics[0] if topics else ""), channels
 

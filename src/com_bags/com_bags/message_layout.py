@@ -38,8 +38,6 @@ _CODES = {
     "float64": "f8",
 }
 _MOST_FIELDS = 100_000  # of one message; a damaged length may say more
-_MOST_LAYOUTS = 64  # of messages of one length
-_PADDING = 3  # bytes that may follow the last field
 _HEAD = 4  # bytes before the first field, from which alignment counts
 _CHOICE = re.compile(r"\[([^\]]*[:,][^\]]*)\]")  # [0:12] or [3,4,7]
 _ENTRY = re.compile(r"(.*)\[(\d+)\]")  # one number of a structure
@@ -141,8 +139,9 @@ class MessageLayout:
         node, content = description
         self._visited += 1
         if self._visited > _MOST_FIELDS:
-            problem = f"a message has more than {_MOST_FIELDS} fields"
-            raise DefinitionError(problem, self._name)
+            raise DefinitionError(
+                f"a message has more than {_MOST_FIELDS} fields", self._name
+            )
         if node == Nodetype.NAME:
             for field, inner in self._types[content][1]:
                 self._walk(inner, f"{path}.{field}" if path else field)
@@ -163,8 +162,9 @@ class MessageLayout:
             for i in range(count):
                 self._walk(inner, f"{path}[{i}]")
         if self._at > len(self._payload):
-            problem = f"a message ends after {len(self._payload)} bytes"
-            raise DefinitionError(problem, self._name)
+            raise DefinitionError(
+                f"a message ends after {len(self._payload)} bytes", self._name
+            )
 
     def _length(self) -> int:
         """Length of a string or a list."""
@@ -252,11 +252,12 @@ class NumberReader:
 
     def _learn(self, payload: bytes, known: list["_Places"]) -> str:
         """Adds the layout of a message to those of its length; returns why it has none."""
-        if len(known) == _MOST_LAYOUTS:
+        if len(known) == 64:
             return "its lists have too many different lengths"
         try:
             layout = MessageLayout(self._types, self._name, payload)
-            if self._exact and len(payload) > layout.end + _PADDING:
+            # bytes that may follow the last field
+            if self._exact and len(payload) > layout.end + 3:
                 return f"a message has {len(payload)} bytes, expected {layout.end}"
             slices = {key: layout.slices(path) for key, path in self._paths.items()}
             texts = {key: layout.texts(path) for key, path in self._texts.items()}

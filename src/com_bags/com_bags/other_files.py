@@ -26,9 +26,7 @@ from com_model.arrays import Array, Indices
 ROS1_MAGIC = b"#ROSBAG V2.0"
 _LZ4, _BZ2 = b"\x04\x22\x4d\x18", b"BZh"  # as compressed chunks begin
 _HEADER = "std_msgs/msg/Header"
-_NS = 1_000_000_000
 _ROWS = 500  # that are converted together
-_EPOCH = 1e8  # s; larger times are since 1970
 
 
 def standard_definition(type_name: str) -> MessageDefinition:
@@ -88,9 +86,9 @@ class Ros1File:
                     )
                     self.connections.append(made)
         except Exception as error:  # rosbags raises many types
-            problem = f"this ROS 1 bag cannot be read: {str(error)[:160]}"
             raise BagError(
-                f"{problem}. Try `rosbag reindex` first", str(path)
+                f"this ROS 1 bag cannot be read: {str(error)[:160]}. Try `rosbag reindex` first",
+                str(path),
             ) from error
 
     def messages(
@@ -198,9 +196,10 @@ class TableFile:
             seconds, kept = self._read_times(tables[name], rows)
             if origin is None:
                 first = float(seconds[kept[0]])
-                origin = 0.0 if first > _EPOCH else 1.0 - first
+                # s; larger times are since 1970
+                origin = 0.0 if first > 1e8 else 1.0 - first
             times = np.where(np.isfinite(seconds), seconds + origin, 0.0)
-            whole = np.rint(times * _NS).astype(np.int64)
+            whole = np.rint(times * 1_000_000_000).astype(np.int64)
             self._tables[name] = _Timed(tables[name], whole, kept)
         self._rows = [self._used(each) for each in self.conversions]
         self.connections = [
@@ -282,8 +281,11 @@ class TableFile:
         # rows of several topics follow each other closely
         usual = float(np.mean(steps[steps > 0.0])) if np.any(steps > 0.0) else 0.0
         if not 1e-5 <= usual <= 1.0:
-            problem = f"the time between rows is {usual:.3g} s: correct its unit, or the column"
-            raise TableError(f"mapping: time: {problem}", source)
+            raise TableError(
+                f"mapping: time: the time between rows is {usual:.3g} s: correct its unit, or the "
+                "column",
+                source,
+            )
         seconds, starts = join_runs(seconds)
         self.notes += [f"{source}: {note}" for note in run_notes(table, starts)]
         again = np.zeros(count, dtype=np.bool_)

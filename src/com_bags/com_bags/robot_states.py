@@ -18,7 +18,6 @@ from com_bags.exceptions import TopicError
 from com_bags.standard_types import IMU, JOINT_STATE
 from com_model.text import listing
 
-_MS = 1e-3  # s
 _MOTORS_ONLY = (
     "it reports motors of ankles and waist in place of joints (mode_pr is 1). Record with mode_pr "
     "0, in which the robot computes the angles of the joints"
@@ -265,8 +264,11 @@ def state_robot(
     chosen = [robot for robot in known if wanted in robot.formats]
     if wanted and not chosen:
         valid = listing([each for robot in known for each in robot.formats])
-        problem = f"--format {wanted}: {type_name} is of other robots; valid: {valid}"
-        raise TopicError(problem, topic, "joint states")
+        raise TopicError(
+            f"--format {wanted}: {type_name} is of other robots; valid: {valid}",
+            topic,
+            "joint states",
+        )
     known = chosen or known
 
     def shared(robot: StateRobot) -> int:
@@ -292,9 +294,9 @@ def state_robot(
             for robot in known
         )
         raise TopicError(
-            f"its motors have numbers, and of no robot known here the joints are the URDF's. "
-            f"Known are {expected}. The URDF has {listing(sorted(names), 6)}: is it the "
-            "URDF of this robot?",
+            "its motors have numbers, and of no robot known here the joints are the URDF's. "
+            f"Known are {expected}. The URDF has {listing(sorted(names), 6)}: is it the URDF of "
+            "this robot?",
             topic,
             "joint states",
         )
@@ -332,7 +334,8 @@ def state_conversions(
         "angular_velocity": (Channel(state.angular_velocity),),
         "linear_acceleration": (Channel(state.acceleration),),
     }
-    clock = Channel(state.tick, (_MS,))
+    # ticks are ms
+    clock = Channel(state.tick, (1e-3,))
     zero = (state.motors_only, _MOTORS_ONLY) if state.motors_only else None
     frame = robot.imu_link
     return [

@@ -25,7 +25,6 @@ from com_model.text import closest, listing, quote
 MARKERS = ("std_msgs/msg/String", "std_msgs/msg/Bool")
 IMU_NEAR = 0.03  # s, of an IMU's reading to the joint state that it is interpolated for
 _SHOWN = 5  # topics in a message
-_COPY = 2  # times as many messages has the topic of which another is a slow copy
 
 
 @dataclass(frozen=True)
@@ -99,8 +98,9 @@ def find_topics(
     for foot in wrenches:
         if foot not in (known.frame for known in feet):
             valid = listing([known.frame for known in feet])
-            problem = f"--wrench: no foot {quote(foot)}; valid: {valid}"
-            raise TopicError(problem, source, "wrench")
+            raise TopicError(
+                f"--wrench: no foot {quote(foot)}; valid: {valid}", source, "wrench"
+            )
     found = [
         finder.find(
             WRENCH,
@@ -115,18 +115,22 @@ def find_topics(
     for i, topic in enumerate(found):
         if topic in found[:i]:
             names = feet[found.index(topic)].frame, feet[i].frame
-            problem = (
-                f"{names[0]} and {names[1]} both read {topic}: give each its own topic"
+            raise TopicError(
+                f"{names[0]} and {names[1]} both read {topic}: give each its own topic",
+                source,
+                "wrench",
             )
-            raise TopicError(problem, source, "wrench")
     imu = (
         finder.find(IMU, "the IMU", request.imu, "imu", "--imu TOPIC")
         if use_imu
         else None
     )
-    option = "--joint-states TOPIC"
     joints = finder.find(
-        JOINT_STATE, "the joint states", request.joint_states, "joint_states", option
+        JOINT_STATE,
+        "the joint states",
+        request.joint_states,
+        "joint_states",
+        "--joint-states TOPIC",
     )
     marks = request.markers
     if marks:
@@ -195,7 +199,8 @@ class _Finder:
         counts = {topic.name: topic.count for topic in self._topics}
         first, *others = sorted(names, key=lambda name: -counts[name]) or [""]
         same = len({name.rpartition("/")[2] for name in names}) == 1
-        slow = all(_COPY * counts[name] < counts[first] for name in others)
+        # a slow copy has less than half of the messages
+        slow = all(2 * counts[name] < counts[first] for name in others)
         return first if others and same and slow else ""
 
     def _why_not(self, name: str, type_name: str, role: str) -> str:
@@ -235,9 +240,6 @@ class _Finder:
             self._source,
             role,
         )
-
-
-_JUMP_N, _JUMP_UP = 5.0, 0.05  # see PublisherCheck
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,13 +290,13 @@ class SensorReader:
             bag, topics.joint_states, JOINT_STATE, received=received
         )
         self._joints = JointReader(model, topics.joint_states)
+        # N, see PublisherCheck
         self._wrenches = [
-            TopicReader(bag, t, WRENCH, _JUMP_N, received) for t in topics.wrenches
+            TopicReader(bag, t, WRENCH, 5.0, received) for t in topics.wrenches
         ]
+        # of a unit vector, see PublisherCheck
         self._imu = (
-            TopicReader(bag, topics.imu, IMU, _JUMP_UP, received)
-            if topics.imu
-            else None
+            TopicReader(bag, topics.imu, IMU, 0.05, received) if topics.imu else None
         )
         self._up = UpReader(model, imu_link) if imu_link is not None else None
         com = topics.known_com
@@ -367,9 +369,12 @@ class SensorReader:
         block, model = self._com.read(raw[self._com.key]), self._model
         for batch in block.batches:
             if batch.frame and batch.frame not in model.link_names:
-                meant = f"expected one of {listing(model.link_names, 60)}"
-                problem = f"its frame_id {quote(batch.frame)} is no link of the robot: {meant}"
-                raise TopicError(problem, self._com.topic, "known CoM")
+                raise TopicError(
+                    f"its frame_id {quote(batch.frame)} is no link of the robot: "
+                    f"expected one of {listing(model.link_names, 60)}",
+                    self._com.topic,
+                    "known CoM",
+                )
         return tuple(
             (
                 block.times[batch.rows],
@@ -413,15 +418,19 @@ class SensorReader:
             if reader.publishers.several_frames:
                 frames = sorted(reader.publishers.frames.counts.items())
                 counts = listing(f"{quote(f)} ({n} messages)" for f, n in frames)
-                problem = f"two nodes publish it in turn, by frame_id: {counts}. {fix}"
-                raise TopicError(problem, reader.topic, "sensor")
+                raise TopicError(
+                    f"two nodes publish it in turn, by frame_id: {counts}. {fix}",
+                    reader.topic,
+                    "sensor",
+                )
         shared, conflict = self._joints.shared(), self._joints.conflict
         if shared and conflict and self._joints.layouts.switches >= INTERLEAVED:
-            problem = (
+            raise TopicError(
                 f"two nodes publish it in turn: messages with {len(self._joints.layouts.counts)} "
-                f"different orders of names, both with {listing(shared)}: {conflict}. {fix}"
+                f"different orders of names, both with {listing(shared)}: {conflict}. {fix}",
+                self._joint_topic.topic,
+                "joint states",
             )
-            raise TopicError(problem, self._joint_topic.topic, "joint states")
 
 
 def _links_with_axes_of(model: RobotModel, link: str) -> list[str]:

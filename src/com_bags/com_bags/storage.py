@@ -159,10 +159,9 @@ class McapFile:
                     records = _unpack_chunk(content)
                     unpacked += len(records)
                     if unpacked > max(MAX_RECORD, _MOST_GROWTH * size):
-                        text = (
+                        raise StorageError(
                             f"its chunks become {_MOST_GROWTH} times as large unpacked"
                         )
-                        raise StorageError(text)
                     yield records
                     continue
                 with suppress(StorageError):  # of a chunk's head that is cut off, too
@@ -207,8 +206,10 @@ class SqliteFile:
                 self._rows("SELECT id, name, type, serialization_format FROM topics")
             )
         except sqlite3.Error as error:
-            problem = f"no topics can be read of it ({error}). Copy it once more, or record again"
-            raise BagError(problem, str(path)) from error
+            raise BagError(
+                f"no topics can be read of it ({error}). Copy it once more, or record again",
+                str(path),
+            ) from error
         definitions: dict[str, MessageDefinition] = {}
         query = "SELECT topic_type, encoding, encoded_message_definition FROM message_definitions"
         with suppress(sqlite3.Error):  # old bags have no such table
@@ -266,8 +267,10 @@ class SqliteFile:
             for name, kind, sql in self._rows(made):
                 plain = kind in ("table", "index") and "VIRTUAL" not in str(sql).upper()
                 if not plain or any(self._rows(columns.format(name))):
-                    problem = f"its {name} is no plain table, as rosbag2 makes it"
-                    raise BagError(f"{problem}. Record again", str(self._path))
+                    raise BagError(
+                        f"its {name} is no plain table, as rosbag2 makes it. Record again",
+                        str(self._path),
+                    )
 
     def _count(self) -> Counter[object]:
         """Counts the messages by topic, to the end of the file or to its damage."""

@@ -20,10 +20,6 @@ Times = Indices
 
 NS_PER_S = 1_000_000_000
 INTERLEAVED = 20  # changes back and forth that two publishers make
-_HOLD_NS = 100_000_000  # how long a joint's value counts for messages that do not name the joint
-_UNIT = 1e-3  # largest error of a quaternion's norm
-_MAX_LATE = 0.02  # fraction of messages
-_MIN_VALUES = 20  # of a block whose values are looked at
 # between the delays from stamp to recording of two topics
 _MAX_CLOCK_DIFFERENCE_NS = NS_PER_S
 
@@ -115,7 +111,7 @@ class PublisherCheck:
 
     def add_values(self, values: Array) -> None:
         """Checks whether values (N, k) alternate from message to message."""
-        if len(values) < _MIN_VALUES:
+        if len(values) < 20:
             return
         values = np.nan_to_num(values)
         one = np.abs(values[1:-1] - values[:-2]).max(axis=1)
@@ -131,7 +127,8 @@ class PublisherCheck:
             words.append(
                 f"frame_id changes between {listing(map(quote, sorted(self.frames.counts)))}"
             )
-        if self._count and self._late > max(INTERLEAVED, _MAX_LATE * self._count):
+        # 2 % of the messages may be late
+        if self._count and self._late > max(INTERLEAVED, 0.02 * self._count):
             words.append(
                 f"{self._late} of {self._count} stamps are older than the one before"
             )
@@ -370,7 +367,8 @@ class JointReader:
             own = known[:, k]
             latest = np.maximum.accumulate(np.where(own, np.arange(len(Q)), -1))
             since = np.where(latest < 0, self._last[2, k], times[latest])
-            held = ~own & (times - since <= _HOLD_NS) & (times >= since)
+            # a joint's value counts for 0.1 s in messages that do not name the joint
+            held = ~own & (times - since <= 100_000_000) & (times >= since)
             for column, before in ((Q[:, k], 0), (effort[:, k], 1)):
                 value = np.where(latest < 0, self._last[before, k], column[latest])
                 column[held] = value[held]
@@ -430,7 +428,8 @@ class UpReader:
         )
         norm = np.sqrt(x * x + y * y + z * z + w * w)
         missing = block.values("orientation_covariance")[:, 0] == -1.0
-        missing |= ~(np.abs(norm - 1.0) < _UNIT)
+        # a quaternion's norm may be off by 0.1 %
+        missing |= ~(np.abs(norm - 1.0) < 1e-3)
         self.without_orientation += int(np.count_nonzero(missing))
         up[missing] = block.values("linear_acceleration")[missing]
         with np.errstate(divide="ignore", invalid="ignore"):

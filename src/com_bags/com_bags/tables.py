@@ -26,7 +26,6 @@ from com_model.text import listing, quote
 
 MAX_BYTES = 2**30  # of a file, and of what an archive contains
 MAX_CELLS = 50_000_000
-MAX_COLUMNS = 20_000
 LENGTHS = {"mm": 1e-3, "cm": 1e-2, "m": 1.0}
 _HEADER = 200  # lines
 _MAT_HEADER, _HDF5 = 512, b"\x89HDF\r\n"  # bytes before the file proper of version 7.3
@@ -119,14 +118,17 @@ def read_table(path: str | Path) -> Table:
     except TableError:
         raise
     except ImportError as error:
-        fix = f"save it as npz, or install it: {pip_install('pandas pyarrow h5py')}"
         raise TableError(
-            f"needs {error.name}, which is not installed: {fix}", str(path)
+            f"needs {error.name}, which is not installed: "
+            f"save it as npz, or install it: {pip_install('pandas pyarrow h5py')}",
+            str(path),
         ) from error
     except Exception as error:  # whatever a library makes of a damaged file
-        fix = "Save it again (in MATLAB save(..., '-v7')), or as csv"
-        text = f"cannot be read: {type(error).__name__}: {str(error).strip()}. {fix}"
-        raise TableError(text, str(path)) from error
+        raise TableError(
+            f"cannot be read: {type(error).__name__}: {str(error).strip()}. "
+            "Save it again (in MATLAB save(..., '-v7')), or as csv",
+            str(path),
+        ) from error
 
 
 def _unpacked_size(file: Path) -> int:
@@ -142,8 +144,10 @@ def _unpacked_size(file: Path) -> int:
 
 def _check_size(file: Path, size: float, most: int, what: str) -> None:
     if size > most:
-        text = f"has {size:.0f} {what}, more than {most}: cut it in parts, or leave columns out"
-        raise TableError(text, str(file))
+        raise TableError(
+            f"has {size:.0f} {what}, more than {most}: cut it in parts, or leave columns out",
+            str(file),
+        )
 
 
 def _table(arrays: Mapping[str, Any], source: str) -> Table:
@@ -162,9 +166,9 @@ def _table(arrays: Mapping[str, Any], source: str) -> Table:
                 array = _dates(value)
             wrong = np.flatnonzero(np.isnan(array) & ~np.asarray(value.isna()))
             if len(wrong) and np.isfinite(array).any():
-                one = f"{quote(str(value.iloc[wrong[0]]))} in row {first + wrong[0]}"
                 notes.append(
-                    f"{quote(name)}: {len(wrong)} cells are no numbers, like {one}"
+                    f"{quote(name)}: {len(wrong)} cells are no numbers, like "
+                    f"{quote(str(value.iloc[wrong[0]]))} in row {first + wrong[0]}"
                 )
         elif array.dtype.kind == "M":
             array = array.astype("datetime64[ns]").astype(float) * 1e-9
@@ -335,9 +339,11 @@ def _find_header(lines: list[str], file: Path) -> tuple[list[str], int, str, boo
         return _first_line(lines, file)
     comma = mark == ";" or (mark == "\t" and "," in lines[first])
     if mark == "," and 1 < len(names) < len(cells) - 1:
-        row = f"row {first + 1} has {len(cells)} cells below {len(names)} names"
-        fix = "If decimals have commas, export it with ; or tabs between the columns"
-        raise TableError(f"{row}. {fix}", str(file))
+        raise TableError(
+            f"row {first + 1} has {len(cells)} cells below {len(names)} names. If decimals have "
+            "commas, export it with ; or tabs between the columns",
+            str(file),
+        )
     if len(names) < max(2, len(cells) - 1) and len(names) != len(cells):
         names = []
     names += [""] * (len(cells) - len(names))
@@ -382,7 +388,7 @@ def _split(line: str, mark: str) -> list[str]:
 
 def _unique(names: list[str], file: Path) -> list[str]:
     """Names of all columns: of those without one their number, of equal ones the second with it."""
-    _check_size(file, len(names), MAX_COLUMNS, "columns")
+    _check_size(file, len(names), 20_000, "columns")
     found: dict[str, None] = {}  # in order
     for i, name in enumerate(names, start=1):
         name = name or f"column {i}"
@@ -439,8 +445,10 @@ def _read_mot(file: Path) -> Mapping[str, Any]:
         i for i, line in enumerate(lines[:-1]) if line.strip().lower() == "endheader"
     ]
     if not ends or not lines[ends[0] + 1].strip():
-        text = f"has no line endheader with names below it in the first {_HEADER} lines"
-        raise TableError(text, str(file))
+        raise TableError(
+            f"has no line endheader with names below it in the first {_HEADER} lines",
+            str(file),
+        )
     return dict(_read_columns(file, lines[ends[0] + 1].split(), ends[0] + 2, " "))
 
 
@@ -456,10 +464,11 @@ def _read_trc(file: Path) -> Mapping[str, Any]:
         "frame#",
         "time",
     ]:
-        expected = (
-            f"Units {listing(LENGTHS)} in its third line, Frame# and Time in its fourth"
+        raise TableError(
+            f"is no trc: expected Units {listing(LENGTHS)} in its third line, Frame# and Time in "
+            "its fourth",
+            str(file),
         )
-        raise TableError(f"is no trc: expected {expected}", str(file))
     labels = [name.strip() for name in markers[2:] if name.strip()]
     names = ["Frame#", "Time", *(f"{name}.{axis}" for name in labels for axis in "xyz")]
     used = {"usecols": range(len(names))}  # lines may end with tabs

@@ -26,22 +26,12 @@ DEGREE = np.pi / 180.0
 PLAUSIBLE = (0.55, 2.0)
 """Of the weight, that the joints' torques carry by a URDF whose masses are wrong."""
 
-_TURN = 2.0 * np.pi  # rad, beyond which no leg's joint stays
 _SPIN = 3.0  # rad/s, rms, beyond which no trunk turns
-_SPAN = 0.1  # s, over which the vertical turns
-_INSTANTS = 300  # at which the torques are compared with the weight
 _STRIDE = 0.6  # s, over which a walking robot carries its weight on average
-_SINGULAR = 1e-3
 _FROZEN = (
     1e-3  # of the vertical, that changes less where a driver repeats an orientation
 )
-_REVERSED = 0.08  # of the weight, that a foot pulls
-_NEAR = 0.2  # of the logarithm of a factor
 _GRAVITIES = {"g": 1.0, "mg": 1000.0}
-_ASKEW, _TURNED = (
-    np.deg2rad(20.0),
-    0.02,
-)  # of the vertical; rad/s, rms, of a trunk that moves
 
 
 @dataclass(frozen=True)
@@ -74,7 +64,8 @@ class WeightReading:
             The error; None where the feet carry the weight, or the robot hangs.
         """
         ratio, low, high = float(fractions.sum()), *PLAUSIBLE
-        pulls = [n for n, x in zip(names, fractions, strict=True) if x < -_REVERSED]
+        # a foot that pulls 8 % of the weight has the wrong sign
+        pulls = [n for n, x in zip(names, fractions, strict=True) if x < -0.08]
         if len(pulls) < len(names) and pulls and low < np.abs(fractions).sum() < high:
             return UnitError(
                 f"by {self.source} {listing(pulls)} would pull at the ground, and the feet carry "
@@ -84,19 +75,24 @@ class WeightReading:
             )
         found = f"by {self.source} the feet carry {ratio:.2g} times the weight ({mass:.1f} kg)"
         if -high < ratio < -low:
-            text = f"{found}: they have the opposite sign. Correct it (scale: -1.0 in a mapping)"
-            return UnitError(text, "sign")
+            return UnitError(
+                f"{found}: they have the opposite sign. Correct it (scale: -1.0 in a mapping)",
+                "sign",
+            )
         off = {u: abs(np.log(max(ratio, 1e-9) / f)) for u, f in self.units.items()}
         unit = min(off, key=lambda each: off[each])
-        if off[unit] < _NEAR:
+        # within 20 % of a unit's factor
+        if off[unit] < 0.2:
             return UnitError(
                 f"{found}: they are in {unit}. Expected {self.expected}: convert "
                 f"them (scale: {1.0 / self.units[unit]:.4g} in a mapping)",
                 unit,
             )
         if ratio > high or ratio < -SUPPORT_LOAD or SUPPORT_LOAD < ratio < low:
-            text = f"{found}: they are {self.other}. Expected {self.expected}"
-            return UnitError(text, "A" if self is EFFORTS else "?")
+            return UnitError(
+                f"{found}: they are {self.other}. Expected {self.expected}",
+                "A" if self is EFFORTS else "?",
+            )
         return None
 
 
@@ -158,8 +154,10 @@ def check_units(
         _check_up(log, model, feet, R)
         _check_gyro(log, R)
     except UnitError as error:
-        where = f"the axes that link {imu_link!r} has in the URDF"
-        text = f"{error}. Expected rad/s, m/s^2 with gravity, and the orientation, all in {where}"
+        text = (
+            f"{error}. Expected rad/s, m/s^2 with gravity, and the orientation, all in "
+            f"the axes that link {imu_link!r} has in the URDF"
+        )
         raise UnitError(
             text if error.unit == "axes" else str(error), error.unit
         ) from None
@@ -210,8 +208,9 @@ def check_positions(position: Array, model: RobotModel) -> None:
         return
     middle = np.median(reach, axis=0)
     most = 2.0 * np.maximum(-model.lower, model.upper)
+    # rad, beyond which no leg's joint stays
     for kind, least, unit, expected in (
-        ("revolute", _TURN, "deg", "rad"),
+        ("revolute", 2.0 * np.pi, "deg", "rad"),
         ("prismatic", 1.0, "mm", "m"),
     ):
         own = bounded & (np.array(model.joint_types) == kind) & (middle > least)
@@ -233,7 +232,8 @@ def _check_gyro(log: WalkLog, R: Array) -> None:
     omega = log.angular_velocity @ R.T
     rms = float(np.sqrt(np.nanmean((omega**2).sum(axis=1))))
     period = float(np.median(np.diff(log.time))) if len(log.time) > 1 else 0.0
-    step = max(1, round(_SPAN / period)) if period > 0.0 else 1
+    # the vertical turns over 0.1 s
+    step = max(1, round(0.1 / period)) if period > 0.0 else 1
     degrees = rms > _SPIN and rms * DEGREE < _SPIN
     if log.up is not None and len(log.time) > 2 * step:
         turn = np.cumsum(np.cross(log.up, omega), axis=0) * period
@@ -242,7 +242,8 @@ def _check_gyro(log: WalkLog, R: Array) -> None:
         follows = float((a * b).sum()) / max(size, 1e-12)
         if np.ptp(log.up, axis=0).max() > _FROZEN:
             degrees = 0.5 < follows / DEGREE < 2.0
-            moves = size > (_TURNED * step * period) ** 2 * len(a)
+            # a trunk that moves turns by 0.02 rad/s, rms
+            moves = size > (0.02 * step * period) ** 2 * len(a)
             if moves and not degrees and not 0.5 < follows < 2.0:
                 raise UnitError(
                     f"the orientation turns {follows:.2f} times as fast as the gyroscope reads",
@@ -270,7 +271,8 @@ def _check_up(log: WalkLog, model: RobotModel, feet: Sequence[Foot], R: Array) -
         )
     if log.up is not None and np.ptp(log.up, axis=0).max() > _FROZEN:
         up = np.nanmean(log.up, axis=0)
-        if (off := angle_between(force, up)) > _ASKEW:
+        # the two vertical directions may differ by 20 degrees
+        if (off := angle_between(force, up)) > np.deg2rad(20.0):
             raise UnitError(
                 f"orientation and accelerometer differ by {np.degrees(off):.0f} degrees about up "
                 "(is the quaternion in the order x, y, z, w?)",
@@ -294,7 +296,8 @@ def _check_torques(
     rows = np.flatnonzero(known)
     if not len(rows) or not len(joints):
         return
-    rows = rows[np.linspace(0, len(rows) - 1, min(_INSTANTS, len(rows))).astype(int)]
+    # at 300 instants
+    rows = rows[np.linspace(0, len(rows) - 1, min(300, len(rows))).astype(int)]
     A, load = ground_forces(model, feet, log.position[rows], up[rows])
     tau = log.effort[rows][:, joints]
     pushes, at = np.zeros((len(legs), len(rows))), 0
@@ -368,7 +371,7 @@ def ground_forces(
         for i, own in enumerate(legs):
             size, X = 6 if len(feet[i].corners) else 3, np.eye(6)
             X[3:, :3] = skew(p[i])
-            to_root = X[:, :size] @ np.linalg.pinv(J[i, :size][:, own].T, _SINGULAR)
+            to_root = X[:, :size] @ np.linalg.pinv(J[i, :size][:, own].T, 1e-3)
             A[k, :, at : at + len(own)] = to_root
             free[k, i] = to_root @ torque[own]
             at += len(own)

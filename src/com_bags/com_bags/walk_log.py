@@ -7,8 +7,7 @@ import numpy as np
 from com_bags.exceptions import BagError
 from com_model.arrays import Array
 
-_NEXT_RUN, _FEW = 1.0, 16  # s without a sample; samples
-_PERIODIC = 0.2  # mean phasor of times that have a period
+_FEW = 16  # samples
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,10 +51,11 @@ class WalkLog:
         first, last = since or 0.0, np.inf if until is None else until
         part = (time >= first) & (time <= last)
         if not part.any():
-            problem = (
+            raise BagError(
                 f"no joint state between {first:g} and {last:g} s: expected times up to"
+                f" {time[-1]:.1f} s",
+                "--from, --to",
             )
-            raise BagError(f"{problem} {time[-1]:.1f} s", "--from, --to")
         columns = (None if v is None else v[part] for v in vars(self).values())
         return WalkLog(*columns)  # type: ignore[arg-type]
 
@@ -76,7 +76,8 @@ def even_times(time: Array) -> Array:
     Raises:
         BagError: They are late by so much that they show no period.
     """
-    cuts = 1 + np.flatnonzero(np.diff(time) > _NEXT_RUN)
+    # 1 s without a sample begins another run
+    cuts = 1 + np.flatnonzero(np.diff(time) > 1.0)
     parts = np.split(np.asarray(time, dtype=np.float64), cuts)
     return np.concatenate([_even(t) if len(t) > _FEW else t for t in parts])
 
@@ -88,12 +89,13 @@ def _even(t: Array) -> Array:
         apart = t[lag:] - t[:-lag]
         period = float(np.median(apart / np.maximum(1.0, np.rint(apart / period))))
         lag *= 2
-    if abs(np.exp(2.0j * np.pi * (t - t[0]) / period).mean()) < _PERIODIC:
-        problem = (
+    # mean phasor of times that have a period
+    if abs(np.exp(2.0j * np.pi * (t - t[0]) / period).mean()) < 0.2:
+        raise BagError(
             "the times of receipt are late by half a period or more, and show none: --time even "
-            "cannot correct them. Record the sender's clock or index"
+            "cannot correct them. Record the sender's clock or index",
+            "times",
         )
-        raise BagError(problem, "times")
     steps = np.arange(len(t), dtype=np.float64)
     lost = np.minimum.accumulate((t - period * steps)[::-1])[::-1]
     steps += np.rint((lost - lost[0]) / period)

@@ -36,10 +36,6 @@ if TYPE_CHECKING:  # their import takes as long as all others
     from com_identification.walking.advice import Advice
     from com_identification.walking.identify import WalkResult
 
-_NICENESS = 5  # nodes that follow sensors go first
-_FEW = 60  # candidates for the single posture of a hint
-_BEGUN = 0.05  # fraction of the time from which on the remaining time is estimated
-
 
 Task = Callable[[Progress], Any]
 """A computation, which is sent to the other process, and its result back; it may raise
@@ -113,8 +109,10 @@ class BackgroundJob:
         try:
             self.outcome = self._run()
         except Exception as error:
-            problem = f"no process could be started: {error}"
-            self.outcome = JobOutcome(problem=problem, trace=traceback.format_exc())
+            self.outcome = JobOutcome(
+                problem=f"no process could be started: {error}",
+                trace=traceback.format_exc(),
+            )
 
     def _run(self) -> JobOutcome:
         """Starts the process and follows it to its end.
@@ -167,7 +165,8 @@ def work(descriptor: int) -> None:
     with _end_with_parent():
         task = connection.recv()
     threading.Thread(target=_watch, args=(connection,), daemon=True).start()
-    os.nice(_NICENESS)
+    # nodes that follow sensors go first
+    os.nice(5)
 
     def send(message: object) -> None:
         with _end_with_parent():
@@ -208,7 +207,8 @@ def time_left(fraction: float, elapsed: float) -> str:
         fraction: 0 to 1, of the time that is over.
         elapsed: s, since the start.
     """
-    if not _BEGUN <= fraction < 1.0:
+    # before 5 % are done, no remaining time is estimated
+    if not 0.05 <= fraction < 1.0:
         return ""
     left = 5 * round(elapsed * (1.0 - fraction) / fraction / 5.0)
     return f", about {left} s left" if left else ""
@@ -246,7 +246,8 @@ def identify_links(
     def report(fraction: float, step: str) -> None:
         progress(1.0, f"finding a posture that would help: {step}")
 
-    plan = replace(settings.plan, candidates=min(_FEW, settings.plan.candidates))
+    # 60 candidates suffice for the single posture of a hint
+    plan = replace(settings.plan, candidates=min(60, settings.plan.candidates))
     few = replace(settings, plan=plan)
     try:
         return found, propose_postures(model, feet, rest, few, postures, 1, report)

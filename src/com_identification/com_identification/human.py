@@ -36,14 +36,10 @@ from com_model.strict_yaml import Section
 from com_model.text import listing
 
 SEXES = ("f", "m")
-# of the table: fraction, and m along each axis
-_MASS_STD, _COM_STD = 0.1, 0.02 / 3**0.5
 ROOT = "lower_trunk"
 _WINDOW = 0.5  # s
-_TRAVEL, _VARY = 0.015, 0.05  # m of a marker, fraction of the force within a window
-_MOST, _ALIKE = 200, 0.03  # postures; rad, least change of some joint between two
-# N and N m of a reading; m, CoP less CoM of a person who stands still
-_PLATES, _SWAY = (2.0, 1.0), 0.002
+# N and N m of a reading
+_PLATES = (2.0, 1.0)
 MAX_BYTES = 2**29
 _SCALED = re.compile(r'(origin xyz|mass value|i[xyz]{2})="([^"]*)"')
 
@@ -60,8 +56,10 @@ def human_urdf(height: float, mass: float, sex: str) -> str:
         ConfigError: a value is not a person's.
     """
     if sex not in SEXES or not (0.5 <= height <= 2.6 and 5.0 <= mass <= 400.0):
-        text = f"expected 0.5 to 2.6 m, 5 to 400 kg and sex f or m; got {height}, {mass}, {sex}"
-        raise ConfigError(text, "com_human")
+        raise ConfigError(
+            f"expected 0.5 to 2.6 m, 5 to 400 kg and sex f or m; got {height}, {mass}, {sex}",
+            "com_human",
+        )
     units = {"origin xyz": height, "mass value": mass}
 
     def scaled(match: re.Match[str]) -> str:
@@ -96,11 +94,12 @@ def human_settings(
         for name, mass in zip(model.link_names, model.link_masses, strict=True)
         if mass
     ]
+    # of the table: 10 % of a mass, 20 mm of a CoM, 1/sqrt(3) of that along each axis
     sections = {
         "noise": dict.fromkeys(("force", "moment", "position", "tilt"), 0.0),
         "sensors": asdict(SensorPriors.calibrated(sensor_position=registration)),
-        "prior": {"mass_std_fraction": _MASS_STD, "bounded": False},
-        "links": {name: {"com_std": _COM_STD} for name in heavy},
+        "prior": {"mass_std_fraction": 0.1, "bounded": False},
+        "links": {name: {"com_std": 0.02 / 3**0.5} for name in heavy},
         "fit": {"use_imu": True},
     }
     return IdentificationSettings.from_dict(sections)
@@ -237,9 +236,6 @@ class MarkerFit:
         return np.asarray(std * np.linalg.inv(np.linalg.qr(J, mode="r")))
 
 
-BESIDE = 0.5  # m, between the centre of pressure and the middle of the markers at most
-
-
 @dataclass(frozen=True, eq=False)
 class MarkerTrial(FrozenArrays):
     """N frames of a motion capture with force plates; laboratory axes, z up.
@@ -347,8 +343,10 @@ def read_trial(path: str | Path, plates: str | Path | None = None) -> MarkerTria
         total += np.hstack((force, torque + np.cross(point, force)))
     inside = (at >= known[0]) & (at <= known[-1])
     if not (inside.sum() > 1 and names):
-        text = "has no markers NAME.x at times at which the plates' forces are known"
-        raise TableError(text, table.source)
+        raise TableError(
+            "has no markers NAME.x at times at which the plates' forces are known",
+            table.source,
+        )
     rate = float(1.0 / np.median(np.diff(at)))
     wrench = np.column_stack([np.interp(at, known, column) for column in total.T])
     mean = np.abs(wrench[inside, :3].mean(axis=0))
@@ -391,7 +389,8 @@ def check_plates(trial: MarkerTrial, mass: float) -> None:
     center = np.array([-x, y]) / z
     person = np.nanmedian(trial.markers[on][..., :2], axis=(0, 1))
     for unit, meter in sorted(LENGTHS.items(), key=lambda item: -item[1]):
-        if np.linalg.norm(meter * center - person) > BESIDE:
+        # m, from the centre of pressure to the middle of the markers at most
+        if np.linalg.norm(meter * center - person) > 0.5:
             continue
         if meter == 1.0:
             return
@@ -456,8 +455,10 @@ def marker_fit(
     """
     own = {name: where for name, where in markers.items() if name in trial.names}
     if len(own) < 3:
-        text = f"has none of the markers {listing(markers, 5)}; it has {listing(trial.names, 10)}"
-        raise TableError(text, "the trial")
+        raise TableError(
+            f"has none of the markers {listing(markers, 5)}; it has {listing(trial.names, 10)}",
+            "the trial",
+        )
     return MarkerFit(model, own), [trial.names.index(name) for name in own]
 
 
@@ -490,26 +491,29 @@ def trial_postures(
         wrench = trial.wrench[start : start + size]
         visible = np.isfinite(seen).all(axis=(0, 2))
         travel = np.ptp(seen[:, visible], axis=0).max(initial=0.0)
+        # still: a marker moves by less than 15 mm, the force varies by less than 5 %
         if (
-            travel > _TRAVEL
+            travel > 0.015
             or visible.sum() < 3
-            or np.ptp(wrench[:, 2]) > _VARY * wrench[0, 2]
+            or np.ptp(wrench[:, 2]) > 0.05 * wrench[0, 2]
         ):
             seconds["moved"] += _WINDOW
             continue
         mean = seen.mean(axis=0)
         q, R, p = fit.solve(mean, q)
+        # postures of which no joint differs by 0.03 rad are redundant
         if (
-            any(np.abs(q - each.q).max() < _ALIKE for each in postures)
-            or len(postures) >= _MOST
+            any(np.abs(q - each.q).max() < 0.03 for each in postures)
+            or len(postures) >= 200
         ):
             seconds["redundant"] += _WINDOW
             continue
         seconds["used"] += _WINDOW
         errors, force = fit.errors(mean, q, R, p, std), wrench.mean(axis=0)
+        # m, centre of pressure less CoM of a person who stands still
         plates = (
             _PLATES[0] / size**0.5,
-            float(np.hypot(_PLATES[1] / size**0.5, _SWAY * force[2])),
+            float(np.hypot(_PLATES[1] / size**0.5, 0.002 * force[2])),
         )
         postures.append(human_posture(model, q, R, p, force, plates, errors))
     return postures, seconds

@@ -460,8 +460,11 @@ class IdentificationSettings:
                 not model.bodies.mass[model.bodies.body_of_link[model.link_index(name)]]
                 > 0.0
             ):
-                problem = "it has no mass in the URDF: give it an inertial there first"
-                raise ConfigError(problem, source, key)
+                raise ConfigError(
+                    "it has no mass in the URDF: give it an inertial there first",
+                    source,
+                    key,
+                )
 
 
 _PARTS: dict[str, type] = get_type_hints(IdentificationSettings)

@@ -44,8 +44,10 @@ def convert_log(path: str | Path, log_format: LogFormat, output: Path) -> Counte
         topics = [topic for topic in bag.topics() if topic.type_name in FIELDS]
         if not topics:
             there = ", ".join(f"{t.name} ({t.type_name})" for t in bag.topics()[:10])
-            problem = f"has neither {' nor '.join(ROLES.values())}. There are: {there}"
-            raise BagError(problem, str(path))
+            raise BagError(
+                f"has neither {' nor '.join(ROLES.values())}. There are: {there}",
+                str(path),
+            )
         with tempfile.TemporaryDirectory(
             prefix=".convert.", dir=output.parent
         ) as hidden:
@@ -80,8 +82,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     parser = command_parser("com_convert", __doc__, __file__)
     add = parser.add_argument
-    text = "a rosbag2 or ROS 1 recording, or a table (csv, dat, parquet, npz, mat, ...)"
-    add("log", metavar="LOG", help=text)
+    add(
+        "log",
+        metavar="LOG",
+        help="a rosbag2 or ROS 1 recording, or a table (csv, dat, parquet, npz, mat, ...)",
+    )
     add_robot(parser)
     add_log_options(parser)
     add("--output", type=Path, required=True, metavar="DIR", help="recording to write")

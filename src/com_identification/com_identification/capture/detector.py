@@ -26,7 +26,6 @@ from com_identification.settings import CaptureOptions, IdentificationSettings
 from com_model import Foot, RobotModel
 from com_model.arrays import Array
 
-_CONSTANT = 10  # identical readings make a sensor frozen
 _MAX_BIAS = 0.2  # fraction of the weight
 
 
@@ -47,9 +46,6 @@ class StationaryInterval:
     posture: Posture | None
     reasons: tuple[str, ...] = ()
     label: str = ""
-
-
-_MAX_ISSUES = 8
 
 
 class StationaryRun:
@@ -142,7 +138,7 @@ class StationaryRun:
             issues: of the slice.
         """
         for issue in issues:
-            if len(self.issues) < _MAX_ISSUES:
+            if len(self.issues) < 8:
                 self.issues.setdefault(issue.cause, issue)
         self._clean_ns = self._newest = None
         self._window.clear()
@@ -293,7 +289,8 @@ class PostureBuilder:
 
     def _frozen(self, readings: TimeSlice) -> list[str]:
         t0_ns, t1_ns = span_ns(readings)
-        if fewest(readings) < _CONSTANT:
+        # ten identical readings make a sensor frozen
+        if fewest(readings) < 10:
             return []
         return [
             frozen_sensor(spec.name, (t1_ns - t0_ns) / NS_PER_S).text
@@ -302,10 +299,6 @@ class PostureBuilder:
             and part.low.any()
             and (part.low == part.high).all()
         ]
-
-
-_MAX_HISTORY = 40_000  # slices
-_MAX_PENDING = 4096  # intervals that were not fetched
 
 
 class StationaryDetector:
@@ -335,7 +328,8 @@ class StationaryDetector:
     ) -> None:
         self._options, self._timeline, self._streams = options, timeline, streams
         self._builder = builder
-        self.finished: deque[StationaryInterval] = deque(maxlen=_MAX_PENDING)
+        # intervals that nobody fetches are dropped, the oldest first
+        self.finished: deque[StationaryInterval] = deque(maxlen=4096)
         self._last_q: Array | None = None
         self.seconds: defaultdict[str, float] = defaultdict(float)
         # slices in which all streams have readings, with their numbers; None: not stored
@@ -375,7 +369,7 @@ class StationaryDetector:
             self._mark = mark
         if self._timeline.marks and mark is None:
             return
-        if self.history is not None and len(self.history) < _MAX_HISTORY:
+        if self.history is not None and len(self.history) < 40_000:
             self.history += (
                 [(number, parts)] if all(part.count for part in parts) else []
             )
@@ -479,9 +473,6 @@ class StationaryDetector:
         return StationaryInterval(*span_ns(readings), posture, reasons, label)
 
 
-_MOST = 100_000  # readings of another source
-
-
 class KnownCom:
     """Positions of the CoM by another source; those of a posture become constraints on it.
 
@@ -494,7 +485,7 @@ class KnownCom:
 
     def __init__(self, std: float) -> None:
         self.std = std
-        self._readings: deque[tuple[int, str, Array]] = deque(maxlen=_MOST)
+        self._readings: deque[tuple[int, str, Array]] = deque(maxlen=100_000)
 
     def add(self, t_ns: Times, link: str, points: Array) -> None:
         """Adds N positions.

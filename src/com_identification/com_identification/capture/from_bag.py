@@ -29,8 +29,6 @@ from com_model.text import quote
 MAX_BYTES = 2**20
 # s; larger times are stamps, smaller ones count from the first joint state
 _ABSOLUTE = 1e8
-_LAST = 4e9  # s; the year 2096
-_LONGEST_LABEL = 200  # characters
 _TRAVEL = 0.02  # rad or m, of a joint within a test
 
 
@@ -73,8 +71,10 @@ class TipTests:
         rows = np.array(section.rows("tests", 6)).reshape(-1, 6)
         section.finish()
         if not len(rows) or not (rows[:, 0] < rows[:, 1]).all():
-            text = "expected rows of start, end, edge_x, edge_y, direction, tilt; start before end"
-            raise section.error(text, "tests")
+            raise section.error(
+                "expected rows of start, end, edge_x, edge_y, direction, tilt; start before end",
+                "tests",
+            )
         normals, offsets = tip_over_planes(section, "tests", *rows[:, 2:].T)
         self._tests = [
             _Test(
@@ -111,10 +111,10 @@ class TipTests:
             posture, reason = None, f"{label} has no joint states: check its times."
             if len(Q) and (travel := np.ptp(Q, axis=0)).max(initial=0.0) > _TRAVEL:
                 joint = self._model.joint_names[int(travel.argmax())]
-                text = (
-                    f"{joint} moved by {travel.max():.3g}, more than {_TRAVEL} rad or m"
+                reason = (
+                    f"{label}: {joint} moved by {travel.max():.3g}, more than {_TRAVEL} rad or m: "
+                    "give the moment at which the robot tips."
                 )
-                reason = f"{label}: {text}: give the moment at which the robot tips."
             elif len(Q):
                 limits, q = (test.constraint,), Q.mean(axis=0)
                 posture = make_posture(
@@ -207,8 +207,10 @@ def read_marks(path: Path, origin_ns: int) -> list[PostureMark]:
         if after.t0_ns <= before.t1_ns:
             times = (after.t0_ns, after.t1_ns, before.t0_ns, before.t1_ns)
             a, b, c, d = ((time - origin_ns) / NS_PER_S for time in times)
-            problem = f"{a:g} to {b:g} s overlaps {c:g} to {d:g} s"
-            raise MarksError(f"{problem}. Marks must not overlap", str(path))
+            raise MarksError(
+                f"{a:g} to {b:g} s overlaps {c:g} to {d:g} s. Marks must not overlap",
+                str(path),
+            )
     return marks
 
 
@@ -247,8 +249,9 @@ def marks_of_topic(
             marks.append(PostureMark(start[0], time - 1, start[1]))
         start = (time, label) if label else None
     if not marks:
-        problem = "marks no posture. A text starts one, an empty text ends it"
-        raise MarksError(problem, marker_topic)
+        raise MarksError(
+            "marks no posture. A text starts one, an empty text ends it", marker_topic
+        )
     return marks
 
 
@@ -260,8 +263,9 @@ def _line(line: str, number: int, path: Path, origin_ns: int) -> PostureMark | N
         if not any(fields) or fields[0].startswith("#"):
             return None
         start, end = (float(field) for field in fields[:2])
-        if -_ABSOLUTE < start < end < _LAST:
-            label = fields[2][:_LONGEST_LABEL] if len(fields) > 2 else ""
+        # s; the year 2096
+        if -_ABSOLUTE < start < end < 4e9:
+            label = fields[2][:200] if len(fields) > 2 else ""
             return PostureMark(_ns(start, origin_ns), _ns(end, origin_ns), label)
         problem = ", start before end"
     except (ValueError, csv.Error):
@@ -270,8 +274,10 @@ def _line(line: str, number: int, path: Path, origin_ns: int) -> PostureMark | N
         problem = ""
     except IdentificationError:  # a time of the recording and a stamp
         problem = ", start before end"
-    expected = f"expected start,end[,label] in seconds{problem}"
-    raise MarksError(f"line {number + 1}: {expected}, got {quote(line)}", str(path))
+    raise MarksError(
+        f"line {number + 1}: expected start,end[,label] in seconds{problem}, got {quote(line)}",
+        str(path),
+    )
 
 
 def _ns(seconds: float, origin_ns: int) -> int:

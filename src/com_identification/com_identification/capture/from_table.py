@@ -31,9 +31,6 @@ from com_model.geometry.rotations import rotations_about
 from com_model.strict_yaml import Section
 from com_model.text import listing
 
-# m, of a moment about the vertical over the weight, where it is not measured
-_TURN = 0.1
-
 
 class _Wrench(NamedTuple):
     """Wrenches of the ground on a foot in N rows.
@@ -112,8 +109,13 @@ class TableReader:
         # m; None: it is not known
         self.known_com_std = None if known is None else known[2]
         if mapping.raw("tip_over") is not None and not self.by_rows:
-            text = "is of rows that are postures: add rows: postures, or give the tests' times in "
-            raise mapping.error(text + "a file with --tip-over", "tip_over")
+            raise mapping.error(
+                (
+                    "is of rows that are postures: add rows: postures, or give the tests' times in "
+                )
+                + "a file with --tip-over",
+                "tip_over",
+            )
         self.has_forces = any(
             mapping.section(key).entries() for key in ("feet", "plate")
         )
@@ -245,8 +247,10 @@ class TableReader:
         known = seconds[np.isfinite(seconds)]
         step = float(np.median(np.diff(known))) if len(known) > 1 else 0.0
         if not 1e-5 <= step <= 1.0:
-            text = f"the time between rows is {step:.3g} s: correct its unit, or the column"
-            raise mapping.error(text, "time")
+            raise mapping.error(
+                f"the time between rows is {step:.3g} s: correct its unit, or the column",
+                "time",
+            )
         seconds, starts = join_runs(seconds)
         self._notes += run_notes(self._table, starts)
         return np.asarray(seconds - known[0])
@@ -282,8 +286,10 @@ class TableReader:
             if field in fields:
                 values = self._numbers(fields[field][1])
                 if values.shape[1] != len(names):
-                    problem = f"{values.shape[1]} channels for {len(names)} joints"
-                    raise mapping.error(f"{problem}: give names", f"joints.{field}")
+                    raise mapping.error(
+                        f"{values.shape[1]} channels for {len(names)} joints: give names",
+                        f"joints.{field}",
+                    )
                 found[-1][:, [model.joint_index(name) for name in names]] = values
         return found[0], found[1]
 
@@ -339,13 +345,14 @@ class TableReader:
             # of no load it means nothing
             moment = np.where(load[:, None] != 0.0, load[:, None] * point, 0.0)
         else:
-            keys = "force and moment, vertical and cop, cop alone, or cells"
             raise section.error(
-                f"expected {keys}; got {listing(sorted(there)) or 'nothing'}"
+                "expected force and moment, vertical and cop, cop alone, or cells; got "
+                f"{listing(sorted(there)) or 'nothing'}"
             )
         zero = np.zeros(len(load))
         values = np.column_stack((zero, zero, load, moment[:, 1], -moment[:, 0], zero))
-        unknown = self._weight * np.diag([1.0, 1.0, 0.0, 0.0, 0.0, _TURN])[:, [0, 1, 5]]
+        # a moment about the vertical that is not measured is up to 0.1 m times the weight
+        unknown = self._weight * np.diag([1.0, 1.0, 0.0, 0.0, 0.0, 0.1])[:, [0, 1, 5]]
         return _Wrench(values, unknown, not {"vertical", "cells"} & there)
 
     def _cells(self, section: Section) -> tuple[Array, Array]:
@@ -363,14 +370,18 @@ class TableReader:
             if len(points) > 1 and (np.diff(points[:, 0]) > 0.0).all():
                 force = np.interp(raw, points[:, 0], points[:, 1], np.nan, np.nan)
                 if outside := int(np.sum(np.isfinite(raw) & np.isnan(force))):
-                    text = f"{outside} readings beyond the calibration's table are left out"
-                    self._notes.append(f"{own.raw('column')}: {text}")
+                    self._notes.append(
+                        f"{own.raw('column')}: {outside} readings beyond the calibration's table "
+                        "are left out"
+                    )
             elif isinstance(powers, list) and 1 <= len(powers) <= 10:
                 powers = own.vector("polynomial", (0.0,) * len(powers))
                 force = np.polynomial.polynomial.polyval(raw, powers)
             else:
-                text = "polynomial: [a0, a1, ...] (N), or table: [[reading, N], ...] that rises"
-                raise own.error(f"expected {text}")
+                raise own.error(
+                    "expected polynomial: [a0, a1, ...] (N), or table: [[reading, N], ...] that "
+                    "rises"
+                )
             load, moment = (
                 load + force,
                 moment + force[:, None] * own.vector("at", (np.nan,) * 2),

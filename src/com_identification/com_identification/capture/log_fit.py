@@ -42,15 +42,11 @@ ORDERS = {
 _PAIRS = 40  # of instants that are compared
 _SPANS = (0.1, 0.2, 0.4, 0.8, 1.6)  # s, between two instants
 _MOVES = 0.04  # rad, rms of the legs' joints between two instants
-_TURN = 2.0 * np.pi  # rad, beyond which no leg's joint stays
 _GOOD, _POOR = 0.2, 0.5  # disagreement of an order that fits, and of one that does not
 _SURE = 0.03  # by which others disagree more, where an order is certain
-_STARTS, _ROUNDS = 3, 6  # of the search by exchanges
-_SMALL_LEG = 3  # joints, of which all orders are tried
 _RATED = 60  # orders and signs that are looked at closely
 _SLACK = 0.1  # rad beyond limits
 _UNITS = (0.6, 1.7)  # of what is read over what physics says, in the same unit
-_SIGMAS = 4.0
 _AXES = np.array(
     [
         R
@@ -210,7 +206,8 @@ class _Pairs:
         self.log = log
         period = float(np.median(np.diff(log.time)))
         spread = np.median(np.abs(log.position), axis=0)
-        self.unit = DEGREE if spread.max() > _TURN else 1.0
+        # rad, beyond which no leg's joint stays
+        self.unit = DEGREE if spread.max() > 2.0 * np.pi else 1.0
         position, step = self.unit * log.position, 1
         for self.span in _SPANS:
             step = max(1, round(self.span / period))
@@ -389,7 +386,8 @@ def _search(
         starts = [(given, ones), *_Orders(stance, labels).best()]
         rated = [(stance.evaluate(*each), *each) for each in starts]
         rated.sort(key=lambda each: each[0].total)
-        for start in rated[:_STARTS]:
+        # of the best three starts
+        for start in rated[:3]:
             best = min(best, start, key=lambda each: each[0].total)
             if best[0].total > _GOOD:
                 found = _improved(stance, start, places)
@@ -418,7 +416,8 @@ class _Orders:
         self._places = [i for i, name in enumerate(labels) if name in stance.leg_names]
         self._count, self._legs = len(stance.legs[0]), range(len(stance.legs))
         width = self._count
-        small = width <= _SMALL_LEG
+        # all orders of legs with three joints are tried
+        small = width <= 3
         self._inner = (
             list(permutations(range(width)))
             if small
@@ -515,7 +514,7 @@ def _improved(
 ) -> tuple[_Agreement, tuple[str, ...], Array]:
     """The best that exchanges of two joints and reversals of one or two lead to."""
     best = start
-    for _ in range(_ROUNDS):
+    for _ in range(6):
         before = best
         for i, j in combinations(places, 2):
             for swap, a, b in product((False, True), (1.0, -1.0), (1.0, -1.0)):
@@ -620,7 +619,8 @@ def _efforts(
     found = np.linalg.solve(H, X[used].T @ y)
     left = y - X[used] @ found
     std = np.sqrt(np.diag(np.linalg.inv(H)) * (left @ left) / max(1, len(y)))
-    sure = np.abs(found) > _SIGMAS * std
+    # four standard deviations
+    sure = np.abs(found) > 4.0 * std
     size = float(np.median(np.abs(found[sure]))) if sure.any() else 1.0
     unit = 1.0 if _UNITS[0] < size < _UNITS[1] else size
     close = sure & (np.abs(np.abs(found) / size - 1.0) < 0.6)

@@ -31,10 +31,8 @@ _OTHERS = (
 _EFFORT = ("effort", "torque", "tau")
 _GYRO = ("gyro", "gyr", "omega", "w", "angular")
 _TURN = ("quat", "quaternion", "orientation", "rot")
-_FASTEST = 20.0  # rad/s; larger angular velocities are degrees per second
 _FORCE, _MOMENT = ("f", "force"), ("m", "moment", "torque", "t", "tau")
 _LOAD, _CELL = ("kgf", "load", "vertical", "weight"), ("cell", "fsr", "pressure")
-_FULL_TURN = 7.0  # rad; larger positions are degrees
 
 Names = Mapping[str, Sequence[str]]
 """Names of columns, and their words."""
@@ -78,8 +76,9 @@ def guess_mapping(table: Table, model: RobotModel, feet: Sequence[Foot]) -> str:
             lost.append(
                 f"joints.{joint}: no column; give one, or its constant position"
             )
+    # rad; larger positions are degrees
     mapping["joints"] = _in_unit(
-        table, {j: n for j, n in joints.items() if n}, _FULL_TURN, "deg"
+        table, {j: n for j, n in joints.items() if n}, 7.0, "deg"
     )
     mapping["efforts"] = {joint: n for joint, n in efforts.items() if n}
     found = {
@@ -105,8 +104,9 @@ def guess_mapping(table: Table, model: RobotModel, feet: Sequence[Foot]) -> str:
             "acceleration": [{"column": n, "unit": unit} for n in acceleration]
         }
         if gyro := _axes(names, _GYRO, "xyz"):
+            # rad/s; larger angular velocities are degrees per second
             channels = _in_unit(
-                table, dict(zip("xyz", gyro, strict=True)), _FASTEST, "deg/s"
+                table, dict(zip("xyz", gyro, strict=True)), 20.0, "deg/s"
             )
             mapping["imu"]["gyro"] = list(channels.values())
         if turn := _axes(names, _TURN, "xyzw"):

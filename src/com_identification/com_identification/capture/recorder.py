@@ -23,7 +23,6 @@ from com_model import Foot, RobotModel
 from com_model.arrays import Array, as_array
 
 _LAST_NS = 2**62  # later stamps are invalid
-_UNIT = 0.01  # error of a direction's length that is allowed
 
 
 class CaptureStatus(IntEnum):
@@ -173,7 +172,8 @@ class PostureRecorder:
         if not self._settings.fit.use_imu:
             return
         with np.errstate(invalid="ignore", over="ignore"):
-            unit = np.abs(np.linalg.norm(up, axis=1) - 1.0) < _UNIT
+            # a direction's length may be off by 1 %
+            unit = np.abs(np.linalg.norm(up, axis=1) - 1.0) < 0.01
         self._add(-1, t_ns, np.where(unit[:, None], up, np.nan))
 
     def slow_motion_postures(
@@ -376,8 +376,10 @@ class PostureRecorder:
             elif (
                 time := (now_ns - stream.last_ns) / streams.NS_PER_S
             ) > self.options.timeout:
-                text = f"{stream.spec.name} has had no reading for {time:.2f} s"
-                found.append(f"{text}: check its driver and its topic.")
+                found.append(
+                    f"{stream.spec.name} has had no reading for {time:.2f} s: check its driver "
+                    "and its topic."
+                )
         return tuple(found)
 
     def _require(self, *how: Any, **contact: bool) -> StationaryRun:
@@ -417,9 +419,11 @@ class PostureRecorder:
         if detector.issues:
             return CaptureStatus.REFUSED, tuple(issue.text for issue in detector.issues)
         if not run.settled:
-            time = f"{run.time:.2f} s of {self.options.settle_time:g} s"
             return CaptureStatus.SETTLING, (
-                f"Stationary for {time}: keep the robot stationary.",
+                (
+                    f"Stationary for {run.time:.2f} s of {self.options.settle_time:g} s: keep the "
+                    "robot stationary."
+                ),
             )
         needed = self.options.collect_time if seconds is None else seconds
         after_ns = run.captured_ns if after_ns is None else after_ns

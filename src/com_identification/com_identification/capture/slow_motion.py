@@ -25,14 +25,6 @@ from com_model import Foot, RobotModel
 from com_model.arrays import Array
 from com_model.geometry.rotations import skew
 
-_WINDOW = 0.5  # s
-_UNCERTAIN = 0.3  # of the inertial wrench
-_DELAY = 0.005  # s, between the streams
-_TRAVEL = 0.15  # rad or m, of a joint within a window
-_EFFECT = 0.03  # m, of the inertial moment over the weight
-_MOST = 80  # postures of one recording
-_REDUNDANT = 0.02  # rad or m, least change of some joint between two postures
-
 
 class SlowMotion:
     """Finds postures in windows in which the robot moves slowly.
@@ -57,7 +49,8 @@ class SlowMotion:
         self._builder = builder
         self._weight = model.mass * settings.fit.gravity
         self._slice = settings.capture.slice_time
-        self._count = max(2, round(_WINDOW / self._slice))
+        # windows of 0.5 s
+        self._count = max(2, round(0.5 / self._slice))
 
     def intervals(
         self,
@@ -105,7 +98,8 @@ class SlowMotion:
         """The posture of the slices but the first and the last, or why there is none."""
         inner, n = window[1:-1], self._model.n_joints
         Q = np.array([each[0].mean[:n] for each in window])
-        if np.ptp(Q[1:-1], axis=0).max(initial=0.0) > _TRAVEL:
+        # rad or m, of a joint within a window
+        if np.ptp(Q[1:-1], axis=0).max(initial=0.0) > 0.15:
             return "joints moved fast"
         means = [[part.mean for part in each] for each in inner]
         counts = [min(part.count for part in each) for each in inner]
@@ -117,7 +111,8 @@ class SlowMotion:
             return "load changed feet"
         stance = int(np.argmax(np.linalg.norm(W.mean(axis=0)[:, :3], axis=1)))
         inertial, height = self._inertial(Q, stance)
-        if np.abs(inertial[3:5]).max() > _EFFECT * self._weight:
+        # the inertial moment may shift the centre of pressure by 3 cm
+        if np.abs(inertial[3:5]).max() > 0.03 * self._weight:
             return "accelerated"
         readings = join(inner)
         for part, stream in zip(readings, zip(*means, strict=True), strict=True):
@@ -142,10 +137,12 @@ class SlowMotion:
         force /= self._slice**2 * self._count
         apparent = np.vstack((np.eye(3), skew(np.array([0.0, 0.0, height]))))[:, :2]
         extra = np.zeros((wrenches.size + n, 4))
-        extra[rows, 0] = _UNCERTAIN * (R @ inertial)
+        # 30 % of the inertial wrench are uncertain
+        extra[rows, 0] = 0.3 * (R @ inertial)
         extra[rows, 1:3] = force * (R @ apparent)
+        # 5 ms between the streams
         extra[wrenches.size :, 3] = (
-            _DELAY * (Q[-2] - Q[1]) / (self._slice * (self._count - 1))
+            0.005 * (Q[-2] - Q[1]) / (self._slice * (self._count - 1))
         )
         # an accelerometer also measures the motion
         up = np.full(3, np.nan) if self._contacts.flat(posture).any() else posture.up
@@ -179,7 +176,8 @@ def _spread(
     chosen: list[int] = []
     for q in others:
         far = np.minimum(far, np.abs(Q - q).max(axis=1, initial=0.0))
-    while len(chosen) < _MOST and far.max(initial=0.0) >= _REDUNDANT:
+    # at most 80 postures, between which some joint moves by 0.02 rad or m
+    while len(chosen) < 80 and far.max(initial=0.0) >= 0.02:
         chosen.append(int(np.argmax(far)))
         far = np.minimum(far, np.abs(Q - Q[chosen[-1]]).max(axis=1))
     return [found[i] for i in sorted(chosen)]

@@ -11,9 +11,6 @@ from com_identification.settings import IdentificationSettings
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, Flags
 
-_LARGEST = 1e12  # of any sensor value, in any unit
-# standard deviations: the range of a hundred readings is never that large
-_NOISE = 10.0
 Band = tuple[Array, Array, int]
 """Lowest and highest means (C,) of one stream's slices, and the readings of the smallest one."""
 
@@ -233,7 +230,8 @@ class StreamSpec:
             part: statistics of the slice.
             band: of the means of the slices before.
         """
-        (low, high, least), noise = band, _NOISE * self.noise
+        # the range of a hundred readings is never ten standard deviations
+        (low, high, least), noise = band, 10.0 * self.noise
         drift, begun = (
             self.drift + noise / np.sqrt(least),
             "since the robot was stationary",
@@ -425,10 +423,14 @@ class SensorStream:
         name = self.spec.name
         if self._bad:
             names = ", ".join(self._bad[:5])
-            text = f"{name} has no number for {names}: check its driver."
-            return StreamIssue(f"{name} not finite", text)
-        text = f"{name} has no readings: check its driver, its topic and the clocks."
-        return StreamIssue(f"{name} missing", text)
+            return StreamIssue(
+                f"{name} not finite",
+                f"{name} has no number for {names}: check its driver.",
+            )
+        return StreamIssue(
+            f"{name} missing",
+            f"{name} has no readings: check its driver, its topic and the clocks.",
+        )
 
     def issues(self, part: SliceStats) -> Iterator[StreamIssue]:
         """Yields what is wrong in the next slice of time: missing, saturated or frozen.
@@ -480,7 +482,8 @@ def usable_numbers(values: Array) -> Flags:
     Args:
         values: of any sensor.
     """
-    return np.asarray(np.abs(values) < _LARGEST)
+    # no sensor reads 1e12, in any unit
+    return np.asarray(np.abs(values) < 1e12)
 
 
 @dataclass

@@ -26,7 +26,6 @@ KINDS = {
     DIAGNOSIS: "covariance",
     WALK_STATE: "com_offset_std",
 }  # finite where the CoM is known
-FARTHEST = 0.5  # m; more is no offset
 
 
 def walk_posture(
@@ -75,15 +74,18 @@ def walk_posture(
         getattr(msg, KINDS[DIAGNOSIS if source == "diagnosis" else WALK_STATE]),
         std,
     ]
-    if not (
-        (np.abs(offset) < FARTHEST).all() and np.isfinite(np.concatenate(known)).all()
-    ):
+    # an offset of half a metre or more is none
+    if not ((np.abs(offset) < 0.5).all() and np.isfinite(np.concatenate(known)).all()):
         return None
     limits = map(
         ComConstraint, [model.root_link] * len(std), axes, axes @ com + offset, std
     )
-    label = f"CoM of the {source} while walking"
-    return make_posture(model, rest, constraints=tuple(limits), label=label)
+    return make_posture(
+        model,
+        rest,
+        constraints=tuple(limits),
+        label=f"CoM of the {source} while walking",
+    )
 
 
 def newest_message(bags: Sequence[str]) -> Any:

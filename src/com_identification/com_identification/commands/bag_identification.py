@@ -19,8 +19,6 @@ from com_identification.commands.rest_identification import (
 from com_identification.commands.robot_inputs import RobotInputs
 from com_model.exceptions import ComModelError, ConfigError
 
-_TOO_LITTLE, _UNREADABLE, _UNWRITABLE = 1, 2, 3
-
 
 def run(arguments: argparse.Namespace) -> int:
     """Runs the command; errors are printed to standard error.
@@ -47,8 +45,10 @@ def run(arguments: argparse.Namespace) -> int:
             return 0
         if not bag_inputs.is_walk(arguments, robot):
             if arguments.since is not None or arguments.until is not None:
-                problem = "are for walking: give the times of postures by --marks"
-                raise ConfigError(problem, "--from, --to")
+                raise ConfigError(
+                    "are for walking: give the times of postures by --marks",
+                    "--from, --to",
+                )
             return _run(arguments, robot)
         walker = robot_inputs.walk_inputs(robot)
         if arguments.dry_run:
@@ -72,11 +72,11 @@ def run(arguments: argparse.Namespace) -> int:
         exceptions.OutputError,
         exceptions.StoreError,
     ) as error:
-        return _fail(error, _UNWRITABLE)
+        return _fail(error, 3)
     except (Refusal, exceptions.PostureError, exceptions.WalkError) as error:
-        return _fail(error, _TOO_LITTLE)
+        return _fail(error, 1)
     except ComModelError as error:
-        return _fail(error, _UNREADABLE)
+        return _fail(error, 2)
 
 
 def _contents_text(path: str) -> str:

@@ -153,8 +153,11 @@ def walk_evidence(robot: RobotInputs, arguments: argparse.Namespace) -> list[Pos
     rest, sensors = robot.config.nominal_posture(robot.model), robot.settings.sensors
     posture = walk_posture(robot.model, robot.feet, rest, sensors, message)
     if posture is None:
-        problem = "the CoM is half a metre or more off, by the newest message of walking: expected "
-        raise BagError(f"{problem}less; leave out --use-diagnosis", arguments.files[-1])
+        raise BagError(
+            "the CoM is half a metre or more off, by the newest message of walking: expected "
+            "less; leave out --use-diagnosis",
+            arguments.files[-1],
+        )
     return [posture]
 
 
@@ -167,8 +170,10 @@ def _read_file(
                 bag, robot, choose_topics(arguments, bag, robot), arguments
             )
     if arguments.mapping is None:
-        problem = "a table needs a mapping of its columns: --guess prints one"
-        raise ConfigError(problem, "--mapping is missing")
+        raise ConfigError(
+            "a table needs a mapping of its columns: --guess prints one",
+            "--mapping is missing",
+        )
     section = Section(nested(read_yaml(arguments.mapping)), arguments.mapping)
     needed = not arguments.tip_over
     reader = TableReader(

@@ -136,7 +136,6 @@ def _extra(contents: Contents) -> dict[str, Any]:
 
 
 _MM = 1000.0
-_LEFT_OUT = 5  # lines
 
 
 def topics_text(topics: Sequence[Topic]) -> str:
@@ -203,9 +202,9 @@ def result_text(contents: Contents) -> str:
     left_out = [
         i for i in contents.intervals if i.posture is None and i.label and i.reasons
     ]
+    # at most five lines
     lines += [
-        f"left out: {printable(f'{i.label}: {i.reasons[0]}')}"
-        for i in left_out[:_LEFT_OUT]
+        f"left out: {printable(f'{i.label}: {i.reasons[0]}')}" for i in left_out[:5]
     ]
     rows = [
         (name, *(_number(_MM * v, 2) for v in (m.mean, m.rms, m.maximum)), str(m.count))

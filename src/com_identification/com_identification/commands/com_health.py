@@ -44,8 +44,12 @@ def parser() -> argparse.ArgumentParser:
     show.add_argument(
         "--check", action="store_true", help="exit with 1 if the robot changed last"
     )
-    text = f"fraction of comparisons, default {FALSE_ALARMS}"
-    show.add_argument("--false-alarms", type=float, default=FALSE_ALARMS, help=text)
+    show.add_argument(
+        "--false-alarms",
+        type=float,
+        default=FALSE_ALARMS,
+        help=f"fraction of comparisons, default {FALSE_ALARMS}",
+    )
     add = ingest.add_argument
     add("places", nargs="+", metavar="DIR_OR_URL", help="where to search for bags")
     add(
@@ -170,8 +174,10 @@ def _ingest(arguments: argparse.Namespace, words: list[str]) -> int:
             progress.advance(task)
             if done.reason:
                 print(f"{done.bag.path}: {done.reason}", file=sys.stderr)
-    known = f"{len(bags) - count - failed} known before"
-    print(f"{len(bags)} bags: {known}, {count} identified, {failed} failed")
+    print(
+        f"{len(bags)} bags: {len(bags) - count - failed} known before, {count} identified, "
+        f"{failed} failed"
+    )
     return int(failed > 0)
 
 

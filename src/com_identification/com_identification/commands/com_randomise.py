@@ -44,8 +44,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         posterior = RobotPosterior.from_file(arguments.posterior)
         draws = posterior.draw(arguments.samples, arguments.seed)
         drawn = [f"sample_{s:03d}" for s in range(arguments.samples)]
-        table = f"{'samples' if drawn else 'estimate'}.{arguments.table}"
-        files = {table: _TABLES[arguments.table](draws)}
+        files = {
+            f"{'samples' if drawn else 'estimate'}.{arguments.table}": _TABLES[
+                arguments.table
+            ](draws)
+        }
         if arguments.robot:
             model = load_robot(arguments.robot, arguments.config)[0]
             own = [

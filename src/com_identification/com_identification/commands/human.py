@@ -62,14 +62,26 @@ def person_parser(name: str, text: str, file: str) -> ArgumentParser:
     parser.add_argument(
         "--sex", choices=human.SEXES, required=True, help="table to use"
     )
-    text = "trials with markers and force plates, the person still for half a second at a time"
-    parser.add_argument("--trial", nargs="+", default=[], metavar="FILE", help=text)
-    text = "forces of each trial whose own file has none, in the same order (trc: OpenSim's mot)"
-    parser.add_argument("--plates", nargs="+", metavar="FILE", help=text)
-    parser.add_argument("--markers", metavar="YAML", help="where the markers are")
-    text = "standard deviation of a marker along each axis, mm (default 5: soft tissue)"
     parser.add_argument(
-        "--marker-std", type=float, default=5.0, metavar="MM", help=text
+        "--trial",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="trials with markers and force plates, the person still for half a second at a time",
+    )
+    parser.add_argument(
+        "--plates",
+        nargs="+",
+        metavar="FILE",
+        help="forces of each trial whose own file has none, in the same order (trc: OpenSim's mot)",
+    )
+    parser.add_argument("--markers", metavar="YAML", help="where the markers are")
+    parser.add_argument(
+        "--marker-std",
+        type=float,
+        default=5.0,
+        metavar="MM",
+        help="standard deviation of a marker along each axis, mm (default 5: soft tissue)",
     )
     return parser
 

@@ -15,19 +15,29 @@ def parser() -> argparse.ArgumentParser:
         __file__,
     )
     add = result.add_argument
-    text = "directory of a recording, its .mcap or .db3 file, or a table"
-    add("files", metavar="FILE", nargs="+", help=text)
+    add(
+        "files",
+        metavar="FILE",
+        nargs="+",
+        help="directory of a recording, its .mcap or .db3 file, or a table",
+    )
     add_robot(result, required=False)
-    text = "noise, priors, errors of sensors, when the robot counts as stationary"
-    add("--settings", metavar="YAML", help=text)
+    add(
+        "--settings",
+        metavar="YAML",
+        help="noise, priors, errors of sensors, when the robot counts as stationary",
+    )
     add_log_options(result)
     add(
         "--guess",
         action="store_true",
         help="print a mapping for the first table and exit",
     )
-    text = "also use slow motion between the postures; inertial forces are treated as noise"
-    add("--slow-motion", action="store_true", help=text)
+    add(
+        "--slow-motion",
+        action="store_true",
+        help="also use slow motion between the postures; inertial forces are treated as noise",
+    )
     text = "what the robot does: rest in postures on foot force sensors, walk without them, or "
     text += "both; sway slowly on both feet, or hang from a rope"
     add(
@@ -36,12 +46,26 @@ def parser() -> argparse.ArgumentParser:
         metavar="rest|walk|rest,walk|sway|hang",
         help=text,
     )
-    text = "with --use sway: recordings of the same robot as it hangs from a rope"
-    add("--hung", metavar="FILE", nargs="+", default=[], help=text)
-    text = "point that a hanging robot's rope pulls at: a link, and m in its axes"
-    add("--rope", metavar=("LINK", "X", "Y", "Z"), nargs=4, help=text)
-    text = "links: all (default); two-postures: the total CoM alone, printed, from a tilted shape"
-    add("--method", choices=("links", "two-postures"), default="links", help=text)
+    add(
+        "--hung",
+        metavar="FILE",
+        nargs="+",
+        default=[],
+        help="with --use sway: recordings of the same robot as it hangs from a rope",
+    )
+    add(
+        "--rope",
+        metavar=("LINK", "X", "Y", "Z"),
+        nargs=4,
+        help="point that a hanging robot's rope pulls at: a link, and m in its axes",
+    )
+    add(
+        "--method",
+        choices=("links", "two-postures"),
+        default="links",
+        help="links: all (default); two-postures: the total CoM alone, printed, from a tilted "
+        "shape",
+    )
     add("--mass", type=_mass, metavar="KG", help="of the robot as it walked, weighed")
     add(
         "--mass-std",
@@ -50,10 +74,19 @@ def parser() -> argparse.ArgumentParser:
         metavar="KG",
         help="of the scales (0.05)",
     )
-    text = "put on the trunk in the recordings of --loaded, known to --mass-std"
-    add("--payload", type=_mass, metavar="KG", help=text)
-    text = "recordings of the robot as it walks with the payload; FILE are those without it"
-    add("--loaded", metavar="FILE", nargs="+", default=[], help=text)
+    add(
+        "--payload",
+        type=_mass,
+        metavar="KG",
+        help="put on the trunk in the recordings of --loaded, known to --mass-std",
+    )
+    add(
+        "--loaded",
+        metavar="FILE",
+        nargs="+",
+        default=[],
+        help="recordings of the robot as it walks with the payload; FILE are those without it",
+    )
     add(
         "--output", metavar="DIR", help="where the results go; made where it is missing"
     )
@@ -64,8 +97,13 @@ def parser() -> argparse.ArgumentParser:
     )
     add("--joint-states", metavar="TOPIC", default="", help="topic of the joint states")
     add("--imu", metavar="TOPIC", default="", help="topic of the IMU; sets use_imu")
-    text = "topic of a foot's force sensor; FOOT is its frame. Once for each foot"
-    add("--wrench", metavar="FOOT=TOPIC", action="append", default=[], help=text)
+    add(
+        "--wrench",
+        metavar="FOOT=TOPIC",
+        action="append",
+        default=[],
+        help="topic of a foot's force sensor; FOOT is its frame. Once for each foot",
+    )
     add("--effort", action="store_true", help="use joint efforts; sets use_effort")
     add(
         "--marks",
@@ -78,15 +116,26 @@ def parser() -> argparse.ArgumentParser:
         default="",
         help="topic that marks the postures",
     )
-    text = "topic (geometry_msgs/PointStamped in a link's frame) of a CoM that is known otherwise"
-    add("--known-com", metavar="TOPIC", default="", help=text)
-    text = "tip-over tests in the recording: times, edges of the sole and tilts; docs/tables.md"
-    add("--tip-over", metavar="YAML", help=text)
-    text = "use the newest message of diagnosis in the recordings, or else the CoM offset that the "
+    add(
+        "--known-com",
+        metavar="TOPIC",
+        default="",
+        help="topic (geometry_msgs/PointStamped in a link's frame) of a CoM that is known "
+        "otherwise",
+    )
+    add(
+        "--tip-over",
+        metavar="YAML",
+        help="tip-over tests in the recording: times, edges of the sole and tilts; docs/tables.md",
+    )
     add(
         "--use-diagnosis",
         action="store_true",
-        help=text + "stabiliser found (gait/state)",
+        help=(
+            "use the newest message of diagnosis in the recordings, or else the CoM offset that "
+            "the "
+        )
+        + "stabiliser found (gait/state)",
     )
     text = "times to use: those of the messages' headers, or of their recording; even (walking): "
     text += "the rate is constant, and times of receipt show what is lost"
@@ -94,8 +143,11 @@ def parser() -> argparse.ArgumentParser:
     text = "of walking: s from the first joint state, where the part that is used "
     add("--from", dest="since", type=float, metavar="S", help=text + "begins")
     add("--to", dest="until", type=float, metavar="S", help=text + "ends")
-    text = "continue although sign, axes or unit of the wrenches seem wrong"
-    add("--ignore-wrench-check", action="store_true", help=text)
+    add(
+        "--ignore-wrench-check",
+        action="store_true",
+        help="continue although sign, axes or unit of the wrenches seem wrong",
+    )
     add(
         "--record",
         metavar="RECORD",

@@ -27,7 +27,6 @@ from com_identification.health.records import (
 )
 from com_model.exceptions import ComModelError
 
-_OUTSTANDING = 4  # tasks per worker that are submitted at a time
 _MARK = 8  # bytes
 _ENDINGS = (".mcap", ".db3")
 
@@ -128,7 +127,8 @@ def ingest(
     marks = bytearray(b"".join(map(_mark, known)))
     new = [bag for bag in bags if (bag.path, bag.stamp) not in stamps]
     left = iter(sorted(new, key=lambda bag: -bag.size))
-    count = _OUTSTANDING * max(1, len(client.scheduler_info()["workers"]))
+    # four tasks per worker are submitted at a time
+    count = 4 * max(1, len(client.scheduler_info()["workers"]))
     done = library("distributed").as_completed()
 
     def submit(bag: BagFile | None) -> None:

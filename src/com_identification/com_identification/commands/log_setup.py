@@ -35,7 +35,6 @@ from com_model.files import write_file
 from com_model.strict_yaml import read_yaml
 from com_model.text import columns
 
-_SPAN_NS = 1_000_000_000
 _REPLACED = ("joints", "velocities", "efforts", "imu")  # sections that are replaced
 _KEPT = ("table", "time", "rate")  # of these sections
 _HEAD = """\
@@ -71,7 +70,8 @@ def read_readings(bag: Bag, topics: SensorTopics) -> LogReadings:
     imu = TopicReader(bag, topics.imu or "", IMU)
     states: dict[tuple[str, ...], list[np.ndarray]] = {}
     turning = []
-    for raw in bag.blocks([joints.key, imu.key], _SPAN_NS):
+    # blocks of 1 s
+    for raw in bag.blocks([joints.key, imu.key], 1_000_000_000):
         block, other = joints.read(raw[joints.key]), imu.read(raw[imu.key])
         for batch in block.batches:
             count, rows = len(batch.names), len(batch.rows)
@@ -88,8 +88,7 @@ def read_readings(bag: Bag, topics: SensorTopics) -> LogReadings:
             times = other.times[other.readable]
             turning.append(np.hstack((times[:, None], *fields, turn)))
     if not states or not turning:
-        problem = "it has no joint states with readings of the IMU"
-        raise BagError(problem, str(bag.path))
+        raise BagError("it has no joint states with readings of the IMU", str(bag.path))
     names, blocks = max(states.items(), key=lambda item: sum(map(len, item[1])))
     state, reading = np.concatenate(blocks), np.concatenate(turning)
     state = state[np.unique(state[:, 0], return_index=True)[1]]

@@ -54,8 +54,12 @@ def main(words: Sequence[str] | None = None) -> int:
             if settings.plan.keep_feet
             else "the feet move"
         )
-        note = f"{model.name}, planned postures, the most telling first; {feet}"
-        write_postures(options.output, model, rows, note)
+        write_postures(
+            options.output,
+            model,
+            rows,
+            f"{model.name}, planned postures, the most telling first; {feet}",
+        )
     except (ComModelError, OSError) as error:
         print(f"propose_postures: {error}", file=sys.stderr)
         return 1

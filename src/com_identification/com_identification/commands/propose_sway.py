@@ -27,10 +27,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         "Predicts how well a slow motion would determine the centre of mass.",
         __file__,
     )
-    text = "motion: a csv of time (s) and joints (rad) by name, as plan_sway writes it"
-    parser.add_argument("motion", help=text)
-    text = "the robot hangs: link and point of its rope, m in the link's axes"
-    parser.add_argument("--rope", nargs=4, metavar=("LINK", "X", "Y", "Z"), help=text)
+    parser.add_argument(
+        "motion",
+        help="motion: a csv of time (s) and joints (rad) by name, as plan_sway writes it",
+    )
+    parser.add_argument(
+        "--rope",
+        nargs=4,
+        metavar=("LINK", "X", "Y", "Z"),
+        help="the robot hangs: link and point of its rope, m in the link's axes",
+    )
     add_robot(parser)
     arguments = parser.parse_args(argv)
     try:

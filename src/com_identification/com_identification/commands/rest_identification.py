@@ -20,9 +20,6 @@ from com_identification.report.comparison import compare_postures
 from com_identification.report.report import Contents, Recording
 from com_model.exceptions import ComModelError
 
-_PROPOSED = 3
-_SHOWN_REASONS = 5
-_SAMPLE = 60  # postures; one that no fault explains takes 0.1 s
 _FATAL = (WrenchFault.SIGN, WrenchFault.AXES, WrenchFault.SWAPPED, WrenchFault.UNIT)
 _FRACTIONS = {
     WrenchFault.SWAPPED: 0.3
@@ -94,9 +91,14 @@ def usable_postures(
     postures = require_postures(intervals, recording)
     check = _check_wrenches(robot, postures)
     if check.fatal and not trust:
-        fix = "Correct the configuration, or continue with --ignore-wrench-check"
         raise Refusal(
-            "\n".join(["the wrenches cannot be the robot's:", *check.fatal, fix])
+            "\n".join(
+                [
+                    "the wrenches cannot be the robot's:",
+                    *check.fatal,
+                    "Correct the configuration, or continue with --ignore-wrench-check",
+                ]
+            )
         )
     if not trust:
         for i, each in enumerate(intervals):
@@ -130,9 +132,7 @@ def require_postures(
         return postures
     reasons = Counter(reason for interval in intervals for reason in interval.reasons)
     lines = [f"no stationary posture in {recording.seconds:.1f} s of joint states."]
-    often = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))[
-        :_SHOWN_REASONS
-    ]
+    often = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))[:5]
     lines += [
         f"  {count} stationary intervals refused: {reason}" for reason, count in often
     ]
@@ -168,7 +168,8 @@ def _check_wrenches(robot: RobotInputs, postures: Sequence[Posture]) -> WrenchCh
     A posture in which something else carries the robot shows nothing about such faults and is not
     counted. Of many postures some are checked first, and all only where most are good.
     """
-    step = max(1, -(-len(postures) // _SAMPLE))
+    # a posture that no fault explains takes 0.1 s: 60 at first
+    step = max(1, -(-len(postures) // 60))
     sample = _check(robot, postures[::step])
     if step == 1 or sample.fatal or (sample.lines and not sample.inconsistent):
         return sample
@@ -188,8 +189,9 @@ def _check(robot: RobotInputs, postures: Sequence[Posture]) -> WrenchCheck:
         for issue in diagnose(observations, posture):
             found.setdefault((issue.fault, issue.feet), []).append(issue)
             if issue.other_force:
-                text = f"Something else carried or pulled the robot. {issue.text}"
-                inconsistent[posture] = text
+                inconsistent[posture] = (
+                    f"Something else carried or pulled the robot. {issue.text}"
+                )
             elif issue.off_sole:
                 off_sole[posture] = issue.text
     judged = len(postures) - len(inconsistent)
@@ -223,7 +225,7 @@ def helpful_postures(robot: RobotInputs, postures: Sequence[Posture]) -> list[st
     rest = robot.config.nominal_posture(model)
     try:
         planner = PosturePlanner(model, robot.feet, rest, settings)
-        planned = planner.propose(_PROPOSED, postures)
+        planned = planner.propose(3, postures)
     except ComModelError as error:
         return [f"No posture can be proposed: {error}"]
     lines = ["These postures would help most (rad or m):"]

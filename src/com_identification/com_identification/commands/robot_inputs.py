@@ -39,10 +39,11 @@ class RobotInputs:
             return None
         if self.config.imu_link is not None:
             return self.config.imu_link
-        problem = (
-            "the IMU should be used: say which link carries it, as imu: {link: NAME}"
+        raise ConfigError(
+            "the IMU should be used: say which link carries it, as imu: {link: NAME}",
+            self.config.source,
+            "imu.link",
         )
-        raise ConfigError(problem, self.config.source, "imu.link")
 
 
 def load_robot(arguments: argparse.Namespace) -> RobotInputs:
@@ -68,10 +69,11 @@ def load_robot(arguments: argparse.Namespace) -> RobotInputs:
     feet = _bare_feet(arguments.wrench, model) if files.config is None else config.feet
     if not feet:
         source = "--config is missing" if files.config is None else config.source
-        problem = (
-            "no feet with force sensors: say where they are, as feet: {l_sole: {...}}"
+        raise ConfigError(
+            "no feet with force sensors: say where they are, as feet: {l_sole: {...}}",
+            source,
+            "feet",
         )
-        raise ConfigError(problem, source, "feet")
     given = ("settings", "marks", "mapping", "tip_over")
     values = {name: getattr(arguments, name) for name in given}
     values |= {

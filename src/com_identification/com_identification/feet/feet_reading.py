@@ -21,12 +21,7 @@ from com_model import Foot, RobotModel, Sesc
 from com_model.arrays import Array, FrozenArrays
 from com_model.geometry.rotations import angle_between, skew
 
-_MIN_INFORMATION = 1e-3  # of the largest; reached by tilts of 2 deg
-_MAX_CHECKED = 20  # postures; a fault of a sensor shows in many
-_MAX_LOST = 0.01  # unobservable fraction of a component
-_SAME_SHAPE = 0.02  # rad or m, of the joints above the ankles
 _LEAST_TILT = 0.087  # rad, least between two postures
-_ANKLE = 0.05  # m, between the two joints of one ankle, at most
 _SURE = 3.0  # standard deviations
 _TILT = 0.01  # rad, between IMU and soles, that is allowed
 _VECTORS = ("up", "projection", "measured", "difference", "tilt_part", "model_part")
@@ -258,13 +253,15 @@ def _shift(readings: Sequence[FeetReading]) -> tuple[Array, Array]:
         right += horizontal.T @ weight @ (horizontal @ each.gap)
         squared += float(horizontal @ each.gap @ weight @ (horizontal @ each.gap))
     values, vectors = np.linalg.eigh(information)
-    known = values > _MIN_INFORMATION * values[-1]
+    # of the largest; tilts of 2 degrees reach it
+    known = values > 1e-3 * values[-1]
     covariance = (vectors[:, known] / values[known]) @ vectors[:, known].T
     offset = covariance @ right
     freedom = 2 * len(readings) - int(known.sum())
     variance = (squared - right @ offset) / freedom if freedom > 0 else 1.0
     std = np.sqrt(np.diag(covariance) * max(1.0, variance))
-    lost = np.square(vectors[:, ~known]).sum(axis=1) > _MAX_LOST
+    # unobservable fraction of a component
+    lost = np.square(vectors[:, ~known]).sum(axis=1) > 0.01
     return offset, np.where(lost, np.inf, std)
 
 
@@ -273,7 +270,8 @@ def _issues(
 ) -> tuple[str, ...]:
     """Issues of the wrenches, each fault of the first posture that shows it."""
     texts: dict[WrenchFault, str] = {}
-    step = max(1, -(-len(postures) // _MAX_CHECKED))
+    # at most 20 postures, as a fault of a sensor shows in many
+    step = max(1, -(-len(postures) // 20))
     for index in range(0, len(postures), step):
         for each in diagnose(observations, postures[index]):
             if each.fault != WrenchFault.IN_AIR:
@@ -324,13 +322,15 @@ def find_tilted_shape(
         path = model.bodies.path_to(
             model.bodies.body_of_link[model.link_index(foot.frame)]
         )
-        two = path and np.linalg.norm(model.bodies.d[path[-1]]) < _ANKLE
+        # the two joints of one ankle are at most 0.05 m apart
+        two = path and np.linalg.norm(model.bodies.d[path[-1]]) < 0.05
         ankles |= {int(model.bodies.q_index[body]) for body in path[-1 - bool(two) :]}
     shape = [i for i in range(model.n_joints) if i not in ankles]
     Q = np.array([posture.q[shape] for posture in postures]).reshape(
         len(postures), len(shape)
     )
-    same_shape = np.abs(Q[:, None] - Q[None]).max(axis=2, initial=0.0) < _SAME_SHAPE
+    # rad or m, of the joints above the ankles
+    same_shape = np.abs(Q[:, None] - Q[None]).max(axis=2, initial=0.0) < 0.02
     observations = ObservationModel(model, feet, settings.noise, settings.fit.gravity)
     ups = np.array([observations.up_direction(posture) for posture in postures])
     tilts = np.arccos(np.clip(ups @ ups.T, -1.0, 1.0))

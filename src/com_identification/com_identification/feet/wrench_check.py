@@ -100,28 +100,40 @@ def hypotheses(known: Sequence[int]) -> Iterator[Hypothesis]:
     known = tuple(known)
     groups = [known, *((i,) for i in known if len(known) > 1)]
     for group in groups:
-        text = (
+        yield Hypothesis(
+            WrenchFault.SIGN,
+            group,
+            -np.eye(6),
             "it is the force of the robot on the ground: change the sign of {feet} "
-            "(wrench.sign in the robot's configuration)"
+            "(wrench.sign in the robot's configuration)",
         )
-        yield Hypothesis(WrenchFault.SIGN, group, -np.eye(6), text)
     for pair in combinations(known, 2):
-        text = "{feet} have each other's readings: exchange their wrench.topic or their cables"
-        yield Hypothesis(WrenchFault.SWAPPED, pair, np.eye(6), text)
+        yield Hypothesis(
+            WrenchFault.SWAPPED,
+            pair,
+            np.eye(6),
+            "{feet} have each other's readings: exchange their wrench.topic or their cables",
+        )
     for name, force, moment in _UNITS:
         for sign, also in ((1.0, ""), (-1.0, " and change wrench.sign")):
             scale = sign * np.diag(np.repeat([force, moment], 3))
-            text = f"its unit is {name}: convert {{feet}} to N and N m{also}"
-            yield Hypothesis(WrenchFault.UNIT, known, scale, text)
+            yield Hypothesis(
+                WrenchFault.UNIT,
+                known,
+                scale,
+                f"its unit is {name}: convert {{feet}} to N and N m{also}",
+            )
     for group, R in product(groups, _axis_rotations()):
         axes = (
             "-" * int(c.min() < 0.0) + "xyz"[int(np.argmax(np.abs(c)))] for c in R.T
         )
-        text = (
+        yield Hypothesis(
+            WrenchFault.AXES,
+            group,
+            block_diag(R, R),
             f"the x, y and z of its sensor are along {', '.join(axes)} of the frame: give {{feet}} "
-            "a wrench.frame that is turned so"
+            "a wrench.frame that is turned so",
         )
-        yield Hypothesis(WrenchFault.AXES, group, block_diag(R, R), text)
 
 
 def _axis_rotations() -> list[Array]:
@@ -134,19 +146,12 @@ def _axis_rotations() -> list[Array]:
     return sorted(turns, key=order)[1:]
 
 
-_SURE = 6.0  # standard deviations
-_IN_AIR = 0.02  # of the weight
-_LEAN = 0.1  # rad, of all force against gravity
 _SLIDE = 0.6  # rad, of one foot's force against gravity: friction 0.7
-_EDGE = 0.01  # m, of the centre of pressure beyond a sole
-_AS_GOOD = 0.3  # a simpler fault is preferred where its excess is larger by no more
 _PLAIN = ("weight", "lean", "push")  # rules that depend on the mass and gravity only
 _MODEL = {
     "weight",
     "com",
 }  # rules that readings of faultless sensors violate if the URDF is wrong
-_MASS_TOLERANCE = 0.1  # of the URDF's mass
-_SHOWN = 3  # violations in a text
 
 
 @dataclass(frozen=True)
@@ -190,13 +195,14 @@ class WrenchRules:
             observations.feet,
         )
         self.weight = model.mass * observations.gravity
+        # a reading may be off by six standard deviations
         noise, factor = (
             observations.noise,
-            _SURE * observations.noise.std_ratio(posture.samples),
+            6.0 * observations.noise.std_ratio(posture.samples),
         )
         self._force, self._moment = factor * noise.force, factor * noise.moment
-        # N, up to which a foot counts as in the air
-        self.light = _IN_AIR * self.weight + self._force
+        # N, up to which a foot counts as in the air: 2 % of the weight, and noise
+        self.light = 0.02 * self.weight + self._force
         poses = statics.poses(posture.q[None])
         links = [model.link_index(foot.wrench_frame) for foot in self.feet]
         soles = [model.link_index(foot.frame) for foot in self.feet]
@@ -240,28 +246,33 @@ class WrenchRules:
     ) -> Iterator[RuleViolation]:
         force = forces.sum(axis=0)
         size = float(np.linalg.norm(force))
-        off = abs(size - self.weight) / (
-            _MASS_TOLERANCE * self.weight + 2.0 * self._force
-        )
-        text = (
+        # a tenth of the URDF's mass may be wrong
+        off = abs(size - self.weight) / (0.1 * self.weight + 2.0 * self._force)
+        yield RuleViolation(
+            "weight",
+            off,
             f"the feet carry {size:.4g} N together, the robot weighs {self.weight:.4g} N by its "
-            "URDF"
+            "URDF",
         )
-        yield RuleViolation("weight", off, text)
         if not np.isfinite(up).all() or not size > 2.0 * self._force:
             return
         lean = angle_between(force, up)
-        text = f"their force leans {np.degrees(lean):.0f} deg against gravity"
-        yield RuleViolation("lean", lean / (_LEAN + 2.0 * self._force / size), text)
+        # 0.1 rad of all force against gravity
+        yield RuleViolation(
+            "lean",
+            lean / (0.1 + 2.0 * self._force / size),
+            f"their force leans {np.degrees(lean):.0f} deg against gravity",
+        )
         center, push = self._p_sole[loaded].mean(axis=0), float(force @ up)
         moment = (moments + np.cross(self._p_sole - center, forces)).sum(axis=0)
         far = np.inf
         if abs(push) > 1e-9 * self.weight:  # to the vertical by the feet
             gap = center + np.cross(up, moment) / push - self._com
             far = float(np.linalg.norm(gap - (gap @ up) * up))
-        text = f"they put the CoM {1e3 * far:.0f} mm beside the URDF's"
         yield RuleViolation(
-            "com", far / (self._com_std + 2.0 * self._moment / self.weight), text
+            "com",
+            far / (self._com_std + 2.0 * self._moment / self.weight),
+            f"they put the CoM {1e3 * far:.0f} mm beside the URDF's",
         )
 
     def _foot(
@@ -270,12 +281,12 @@ class WrenchRules:
         name, size = self.feet[i].frame, float(np.linalg.norm(force))
         if np.isfinite(up).all():
             angle = angle_between(force, up)
-            text = (
-                f"{name} reads {size:.3g} N at {np.degrees(angle):.0f} deg against gravity, less "
-                f"than {np.degrees(_SLIDE):.0f} deg was expected"
-            )
             yield RuleViolation(
-                "push", angle / (_SLIDE + 2.0 * self._force / size), text, i
+                "push",
+                angle / (_SLIDE + 2.0 * self._force / size),
+                f"{name} reads {size:.3g} N at {np.degrees(angle):.0f} deg against gravity, less "
+                f"than {np.degrees(_SLIDE):.0f} deg was expected",
+                i,
             )
         corners = self.feet[i].corners
         f, m = self._R_sole[i].T @ force, self._R_sole[i].T @ moment
@@ -285,11 +296,12 @@ class WrenchRules:
                 corners.min(axis=0) - center, center - corners.max(axis=0)
             )
             far = float(np.linalg.norm(np.maximum(beyond, 0.0)))
-            text = (
-                f"the centre of pressure of {name} is {1e3 * far:.0f} mm off its sole"
-            )
+            # 1 cm beyond the sole is allowed
             yield RuleViolation(
-                "edge", far / (_EDGE + self._moment / abs(f[2])), text, i
+                "edge",
+                far / (0.01 + self._moment / abs(f[2])),
+                f"the centre of pressure of {name} is {1e3 * far:.0f} mm off its sole",
+                i,
             )
 
 
@@ -397,18 +409,22 @@ def _offsets(
             rules.feet[i].frame,
             ", ".join(f"{value:.3g}" for value in wrenches[i]),
         )
-        text = (
-            f"{name} reads ({values}) N and N m, which no ground can give to a foot with so little "
-            "load: lift it into the air and tare its sensor."
+        found.append(
+            WrenchIssue(
+                WrenchFault.OFFSET,
+                (name,),
+                f"{name} reads ({values}) N and N m, which no ground can give to a foot with so "
+                "little load: lift it into the air and tare its sensor.",
+            )
         )
-        found.append(WrenchIssue(WrenchFault.OFFSET, (name,), text))
     return tuple(found)
 
 
 def _likely_faults(good: Sequence[tuple[float, Hypothesis]]) -> list[Hypothesis]:
     """The simplest fault that explains all, then another one that explains it as well."""
     least = min(score for score, _ in good)
-    near = [(score, each) for score, each in good if score <= least + _AS_GOOD]
+    # a simpler fault is preferred where its excess is larger by no more than 0.3
+    near = [(score, each) for score, each in good if score <= least + 0.3]
     found: list[Hypothesis] = []
     for fault in dict.fromkeys(each.fault for _, each in near):
         same = (pair for pair in near if pair[1].fault == fault)
@@ -426,18 +442,24 @@ def _explained(
         which = " and ".join(rules.feet[i].frame for i in each.feet)
         texts.append(f"{which}: {each.text.format(feet=which)}.")
     names = tuple(rules.feet[i].frame for i in likely[0].feet)
-    text = f"{_sentence(read)}. {' Or '.join(texts)}"
-    return WrenchIssue(likely[0].fault, names, text, off_sole=_off_sole(read))
+    return WrenchIssue(
+        likely[0].fault,
+        names,
+        f"{_sentence(read)}. {' Or '.join(texts)}",
+        off_sole=_off_sole(read),
+    )
 
 
 def _unexplained(rules: WrenchRules, read: Sequence[RuleViolation]) -> WrenchIssue:
     names = tuple(foot.frame for foot in rules.feet)
     if _is_wrong_model(read):
-        text = (
+        return WrenchIssue(
+            WrenchFault.WEIGHT,
+            names,
             f"{_sentence(read)}: tare the sensors with the feet in the air, see that nothing else "
-            "carries the robot, and weigh it."
+            "carries the robot, and weigh it.",
+            other_force=True,
         )
-        return WrenchIssue(WrenchFault.WEIGHT, names, text, other_force=True)
     text = (
         f"{_sentence(read)}. No wrong sign, axes, unit or exchange of feet alone explains that: "
         "tare the sensors, then check wrench.frame and wrench.sign of each foot."
@@ -451,12 +473,12 @@ def _off_sole(read: Sequence[RuleViolation]) -> bool:
 
 
 def _sentence(read: Sequence[RuleViolation]) -> str:
-    texts = [each.text for each in read[:_SHOWN]]
+    # three violations in a text
+    texts = [each.text for each in read[:3]]
     return "; ".join([texts[0][0].upper() + texts[0][1:], *texts[1:]])
 
 
 _TILT = np.radians(5.0)  # of the IMU's gravity against the soles
-_GRAVITY = 0.1  # of g, error of an accelerometer
 
 
 def check_readings(
@@ -523,7 +545,8 @@ def _imu_issues(
             yield "imu: no readings: correct the remapping of its topic"
         return
     size = float(np.linalg.norm(acceleration))
-    if abs(size - GRAVITY) > _GRAVITY * GRAVITY:
+    # a healthy accelerometer is accurate to a tenth of g
+    if abs(size - GRAVITY) > 0.1 * GRAVITY:
         yield (
             f"imu: it reads {size:.3g} m/s^2 at rest, expected {GRAVITY:.3g}: its unit must be "
             "m/s^2, with gravity in it, and the robot at rest"

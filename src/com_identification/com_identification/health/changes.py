@@ -32,16 +32,10 @@ from com_model.arrays import Array, Flags
 from com_model.text import listing
 
 FALSE_ALARMS = 0.01  # of comparisons of a robot that did not change
-# w: the standard deviations of the URDF are assumed to be three times the prior's
-_WEAK_PRIOR = 1.0 / 9.0
 _VISIBLE = {
     "com": 0.05,
     "mass": 0.5,
 }  # m, of the mass: a change that shows less is not judged
-# of the prior's standard deviation; above, a sensor's error is not judged
-_INFORMED = 0.8
-_SHOWN = 8  # sentences of one comparison
-_LEAST = 1e-9  # of the prior's variance
 
 
 @dataclass(frozen=True)
@@ -110,9 +104,8 @@ class RecordComparison:
         """Returns what changed, in sentences."""
         if self.problem:
             return [f"not compared with {self.old.taken}: {self.problem}"]
-        lines = [
-            f"since {self.old.taken}: {change}" for change in self.changes[:_SHOWN]
-        ]
+        # eight sentences
+        lines = [f"since {self.old.taken}: {change}" for change in self.changes[:8]]
         more = len(self.changes) - len(lines)
         return [*lines, f"and {more} more"] if more else lines
 
@@ -203,7 +196,8 @@ def _change_information(old: Record, new: Record, used: Flags) -> tuple[Array, A
     G = np.linalg.solve(F_old, F_new)  # x_old = G x_new + g
     g = np.linalg.solve(F_old, (new.priors.parameters - old.priors.parameters)[used])
     L1, b1 = G.T @ L1 @ G, G.T @ (b1 - L1 @ g)
-    prior = _WEAK_PRIOR * np.eye(len(b1))
+    # the standard deviations of the URDF are assumed to be three times the prior's
+    prior = (1.0 / 9.0) * np.eye(len(b1))
     S = cho_factor(prior + L1 + L2)
     M = L2 @ cho_solve(S, prior + L1)
     return (M + M.T) / 2.0, b2 - L2 @ cho_solve(S, b1 + b2)
@@ -215,7 +209,8 @@ def _data(record: Record, used: Flags, factor: Array) -> tuple[Array, Array]:
     values, V = np.linalg.eigh(
         inverse @ record.covariance[np.ix_(used, used)] @ inverse.T
     )
-    values = np.clip(values, _LEAST, 1.0)
+    # of the prior's variance
+    values = np.clip(values, 1e-9, 1.0)
     x = inverse @ (record.parameters - record.priors.parameters)[used]
     return (V * (1.0 / values - 1.0)) @ V.T, V @ (V.T @ x / values)
 
@@ -306,7 +301,8 @@ def _sensors(old: Record, new: Record) -> Iterator[tuple[str, float, float]]:
             if before is None or before[2] != prior_std:
                 continue
             p1, p2 = (before[1] / prior_std) ** 2, (std / prior_std) ** 2
-            if max(p1, p2) < _INFORMED**2:
+            # an error whose standard deviation stays above 80 % of the prior's is not judged
+            if max(p1, p2) < 0.8**2:
                 spread = prior_std * float(np.sqrt(p1 + p2 - 2.0 * p1 * p2))
                 yield f"{kind} {name}", value - before[0], spread
 

@@ -22,8 +22,6 @@ from com_model.text import listing
 
 _HEAD = ("robot", "serial", "taken", "source", "path")
 COLUMNS = (*_HEAD, "quantity", "name", "component", "value", "std")
-_PANELS = 4  # bodies
-_OBSERVABLE = 0.03  # m, a change of a CoM that is found every second time
 
 
 def history_text(
@@ -52,7 +50,8 @@ def history_text(
             ]
     if steps:
         limits = steps[-1].detectable
-        seen = {name: limit for name, limit in limits.items() if limit < _OBSERVABLE}
+        # a change of 3 cm of a CoM is found every second time
+        seen = {name: limit for name, limit in limits.items() if limit < 0.03}
         least = [
             f"{name} {1e3 * v:.1f} mm"
             for name, v in sorted(seen.items(), key=lambda i: i[1])
@@ -81,7 +80,8 @@ def history_figure(
     changed = [c.name for step in steps for c in step.changes if c.what == "com"]
     last = records[-1]
     heavy = [last.bodies[k] for k in np.argsort(-last.by_body[0], kind="stable")]
-    names = list(dict.fromkeys([*changed, *heavy]))[:_PANELS]
+    # at most four bodies
+    names = list(dict.fromkeys([*changed, *heavy]))[:4]
     figure = Figure(figsize=(9.0, 2.0 * (len(names) + 1)), layout="constrained")
     panels = figure.subplots(len(names) + 1, 1, sharex=True)
     for name, panel in zip(names, panels, strict=False):

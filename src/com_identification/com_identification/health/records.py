@@ -32,7 +32,6 @@ _PRIORS = ("prior_mass", "prior_com", "prior_mass_std", "prior_com_std")
 _ARRAYS = ("parameters", "covariance", *_PRIORS)
 # bytes of the URDF, or of the arrays; more is cut, and refused as damaged
 _LARGEST = 1 << 26
-_MOST_PARAMETERS = 4000
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,7 +220,7 @@ class Record(FrozenArrays):
             arrays = read_npz(io.BytesIO(_unpack(data.pop("arrays"))), _LARGEST)
             data.update({name: arrays[name] for name in _ARRAYS})
             size = len(data["parameters"])
-            if size > _MOST_PARAMETERS:
+            if size > 4000:
                 raise ValueError(f"{size} parameters")
             upper = np.zeros((size, size))
             upper[np.triu_indices(size)] = data["covariance"]
@@ -301,7 +300,6 @@ _TABLES = (
     "CREATE TABLE IF NOT EXISTS bags (path VARCHAR(700) PRIMARY KEY, stamp TEXT, hash TEXT, "
     "reason TEXT)",
 )
-_WAIT = 10.0  # s for another writer
 
 Row = Sequence[Any]
 BagRow = tuple[str, str, str, str]
@@ -328,7 +326,7 @@ class HealthDatabase:
     """
 
     def __init__(
-        self, where: str | Path, create: bool = False, wait: float = _WAIT
+        self, where: str | Path, create: bool = False, wait: float = 10.0
     ) -> None:
         self._url, self._create, self._wait = str(where), create, wait
         self.name, self.damaged = str(where), list[str]()

@@ -29,7 +29,6 @@ from com_ros.robot_node import RobotNode
 
 TICK = 0.05  # s, in real time; in lockstep by the stamps of joint_states
 TICK_NS = round(TICK * NS_PER_S)
-STOP_TIME = 0.3  # s, duration of a stop
 LATE = 1.5  # s, by which a robot may lag behind its path
 
 Script = Generator[None, None, None]  # steps in sequence; yields while it waits
@@ -211,8 +210,9 @@ class GuidedMotion(RobotNode[P]):
             )
         q, most = self._position(), self.parameters.tracking_tolerance
         if off := self._need().farthest(q, self._place_on(way, q), most):
-            fix = "is it blocked, or is there no subscriber of joint_trajectory?"
-            raise TourError(f"{off} its target: {fix}")
+            raise TourError(
+                f"{off} its target: is it blocked, or is there no subscriber of joint_trajectory?"
+            )
 
     def _target(self) -> Array:
         """Where the robot that moves should be now."""
@@ -328,7 +328,8 @@ class GuidedMotion(RobotNode[P]):
     def _end(self, reason: str, *, well: bool = False) -> None:
         if self._way is not None:
             stop = self._place_on(self._way, self._position())[None]
-            self._publish(JointPath(np.array([STOP_TIME]), stop, np.zeros_like(stop)))
+            # it stops within 0.3 s
+            self._publish(JointPath(np.array([0.3]), stop, np.zeros_like(stop)))
         self._way, self.finished = None, True
         if not well:
             self._report(f"the tour ends: {reason}")

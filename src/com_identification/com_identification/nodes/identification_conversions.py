@@ -31,8 +31,6 @@ from com_msgs import msg as msgs
 from com_msgs.srv import IdentifyTotalCom
 from com_ros import conversions as cv
 
-ABOUT = 1e-6  # rad; below, the axis is one about which the IMU does not show tilt
-
 if TYPE_CHECKING:  # they load for a second
     from com_identification.walking.advice import Advice
     from com_identification.walking.identify import WalkResult
@@ -143,9 +141,8 @@ def culprits_to_evidence(
         if msg.kind == msgs.Culprit.IMU_TILT:
             axes = link_pose(model, rest, msg.parts[0])[0] @ axes
             known = zip("xyz", axes @ values, np.sqrt(axes**2 @ std**2), strict=True)
-            errors |= {
-                ("tilt", axis): (mean, s) for axis, mean, s in known if s > ABOUT
-            }
+            # 1e-6 rad: the axis is one about which the IMU does not show tilt
+            errors |= {("tilt", axis): (mean, s) for axis, mean, s in known if s > 1e-6}
         if msg.kind == msgs.Culprit.TRUNK_COM:
             mass = model.bodies.mass[model.bodies.names.index(msg.parts[0])]
             coms[msg.parts[0]] = axes @ values / mass, np.sqrt(axes**2 @ std**2) / mass
@@ -285,8 +282,10 @@ def numpy_to_tilted_shape(
     response, own = numpy_to_total(shape.total), [ids[i] for i in shape.postures]
     places = zip(own, 1e3 * shape.com, strict=True)
     text = ", ".join(f"{i}: ({x:.2f}, {y:.2f}, {z:.2f})" for i, (x, y, z) in places)
-    tilt = f"one shape, tilted by {np.degrees(shape.tilt):.1f} deg"
-    response.message = f"total CoM in the root's frame, mm, in posture {text}; {tilt}"
+    response.message = (
+        f"total CoM in the root's frame, mm, in posture {text}; "
+        f"one shape, tilted by {np.degrees(shape.tilt):.1f} deg"
+    )
     return response
 
 

@@ -55,9 +55,6 @@ if TYPE_CHECKING:  # they load for a second
 
 GREY = (0.5, 0.5, 0.5, 0.8)
 GREEN = (0.1, 0.7, 0.25, 0.6)
-SIGMAS = 2.0  # of the ellipsoids
-LINE = 1.0  # m, length of the line by the feet
-MAX_READINGS = 100_000  # of a stream, between two blocks
 
 
 @dataclass(frozen=True)
@@ -241,7 +238,7 @@ class SensorBuffer:
 
     def _add(self, index: int, time_ns: int, values: Array) -> None:
         self._newest[index] = time_ns
-        if len(self._streams[index]) < MAX_READINGS:
+        if len(self._streams[index]) < 100_000:
             self._streams[index].append((time_ns, values))
 
 
@@ -486,7 +483,8 @@ class Session:
             return []
         markers = [maker.sphere("model_com", self.sesc.com(q), 0.03, RED)]
         if np.isfinite(check.measured).all():
-            ends = [check.measured, check.measured + LINE * check.up]
+            # a line of 1 m
+            ends = [check.measured, check.measured + check.up]
             markers.append(maker.line("measured_com_line", ends, 0.004, BLUE))
             markers.append(
                 maker.disc("measured_projection", ends[0], check.up, 0.04, BLUE)
@@ -500,7 +498,8 @@ class Session:
         for i in massive:
             spread: Array = R[i] @ np.diag(found.com_std[i] ** 2) @ R[i].T
             place, name = p[i] + R[i] @ found.com[i], f"com_after/{found.bodies[i]}"
-            markers.append(maker.ellipsoid(name, place, spread, SIGMAS, GREEN))
+            # ellipsoids of two standard deviations
+            markers.append(maker.ellipsoid(name, place, spread, 2.0, GREEN))
         return markers
 
     # --- postures ----------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from com_model.text import listing
 from com_ros import qos
 from com_ros.conversions import vector3_to_numpy, wrench_to_numpy
 
-WAIT, MOST_TRAVEL = 10.0, 0.01  # s; rad or m, of a joint that counts as stationary
+WAIT = 10.0  # s
 
 Topics = dict[str, tuple[type, QoSProfile, int]]
 
@@ -80,9 +80,8 @@ def check_live(
         raise ComModelError(
             f"no joint_states of {listing(missing)} within {WAIT:g} s: start the robot's drivers"
         )
-    moving = [
-        name for name, readings in values.items() if np.ptp(readings) > MOST_TRAVEL
-    ]
+    # rad or m, of a joint that counts as stationary
+    moving = [name for name, readings in values.items() if np.ptp(readings) > 0.01]
     if moving:
         raise ComModelError(
             f"{listing(moving)} moves: let the robot stand still on its feet"

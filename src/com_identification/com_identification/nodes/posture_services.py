@@ -92,8 +92,11 @@ class PostureServices:
         self, kind: Any, handler: Handler, refusal: str, request: Any, reply: Reply
     ) -> None:
         if not 0.0 <= request.timeout <= LONGEST_WAIT:
-            problem = f"timeout {request.timeout:g}: give 0 to {LONGEST_WAIT:g} s"
-            reply(kind.Response(message=f"{refusal}: {problem}"))
+            reply(
+                kind.Response(
+                    message=f"{refusal}: timeout {request.timeout:g}: give 0 to {LONGEST_WAIT:g} s"
+                )
+            )
             return
         deadline = time.monotonic() + (
             request.timeout or self._node.parameters.capture_timeout
@@ -179,8 +182,10 @@ class PostureServices:
             zeros = session.diagnosed_zeros()
             feet = [foot for foot in feet if foot in zeros]
             if not feet:
-                fix = "let the robot walk until the topic diagnosis names one"
-                raise IdentificationError(f"no zero of a force sensor is named: {fix}")
+                raise IdentificationError(
+                    "no zero of a force sensor is named: "
+                    "let the robot walk until the topic diagnosis names one"
+                )
             biases = [zeros[foot] for foot in feet]
         else:
             biases = [_measure_bias(session, foot, request) for foot in feet]

@@ -62,8 +62,6 @@ from com_ros.main import run
 from com_ros.parameters import parameter
 
 BAND = 0.015  # m, distance from the edge within which readings determine the angle
-LEAST = 5  # readings within BAND
-APPROACH = 0.15  # rad/s, onto the feet that are in contact in the test
 
 
 @dataclass(frozen=True)
@@ -160,7 +158,8 @@ class TipRamp(GuidedMotion[Parameters]):
         yield from self._confirm(
             f"to begin {case.test.name}, on its feet; be ready to catch it"
         )
-        slow = np.minimum(state.speeds, APPROACH)
+        # 0.15 rad/s, slowly, onto the feet that are in contact in the test
+        slow = np.minimum(state.speeds, 0.15)
         for q, end in pairwise(case.way):
             if (q != end).any():
                 yield from self._move([time_path(np.array([q, end]), slow)])
@@ -195,10 +194,11 @@ class TipRamp(GuidedMotion[Parameters]):
         if margin >= self.parameters.fall_margin:
             self._report(f"{case.test.name}: still stands at the joints' limit")
             return np.full(2, np.nan)
-        if len(near) < LEAST:
-            fix = "lower ramp_speed"
+        # fewer readings than five near the edge do not determine a line
+        if len(near) < 5:
             self._report(
-                f"{case.test.name}: {len(near)} readings before it tips: {fix}"
+                f"{case.test.name}: {len(near)} readings before it tips: "
+                "lower ramp_speed"
             )
             return np.full(2, np.nan)
         x, *margins = np.array(near).T

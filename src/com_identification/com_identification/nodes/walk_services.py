@@ -30,7 +30,6 @@ from com_ros.robot_node import EVERY_SAMPLE, RobotNode
 
 CHUNK = 10.0  # s of a file: what a crash loses at most
 MAX_CHUNK = 100_000  # messages that wait to be written
-PUBLISH_PERIOD = 1.0  # s
 
 
 class WalkServices:
@@ -202,7 +201,8 @@ class WalkServices:
             self._job = BackgroundJob(
                 partial(background.analyse_walk, walker, files, before)
             )
-        if self._subscriptions and time.monotonic() - self._published > PUBLISH_PERIOD:
+        # once a second
+        if self._subscriptions and time.monotonic() - self._published > 1.0:
             self._publish()
 
     def _answer(self) -> SetBool.Response:

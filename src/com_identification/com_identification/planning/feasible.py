@@ -20,17 +20,10 @@ from com_model.postures import time_path
 from com_model.shapes.hulls import Hull, Hulls, hull_of, read_shapes
 
 _TRIES = 30  # for each requested candidate
-_BATCH = 256
-_FAR = 0.85  # fraction of the samples with joints near the ends of their ranges
-_RARE = 0.02  # fraction of the samples that must stand; below, the next ones are nearer to rest
-# by so much each time, down to this fraction of the ranges
-_CLOSER, _LEAST_REACH = 0.6, 0.05
 _ENDS = (
     0.3  # of a beta distribution: below 1 the ends are more probable than the middle
 )
 _SLACK = 1e-9  # rad and m
-_SAME = 1e-6  # rad and m, of the feet's poses
-_HALVINGS = 6
 _BOX = np.array(
     [[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=float
 )
@@ -222,9 +215,12 @@ class FeasiblePostures:
         stands, tried, reach = tuple(self.stances), 0, 1.0
         while len(pool) < count and tried < _TRIES * count:
             if progress is not None:
-                what = f"{len(pool)} of {count} postures found in which the robot can stand"
-                progress(max(len(pool) / count, tried / (_TRIES * count)), what)
-            size = min(max(4 * (count - len(pool)), 16), _BATCH, _TRIES * count - tried)
+                progress(
+                    max(len(pool) / count, tried / (_TRIES * count)),
+                    f"{len(pool)} of {count} postures found in which the robot can stand",
+                )
+            # at most 256 starts are solved at a time
+            size = min(max(4 * (count - len(pool)), 16), 256, _TRIES * count - tried)
             starts = self._starts(rng, size, anywhere)
             starts = self._rest + reach * (starts - self._rest)
             before = len(pool)
@@ -235,8 +231,10 @@ class FeasiblePostures:
                     refused[found] += 1
                 else:
                     pool.append(found)
-            if len(pool) - before < _RARE * size and not anywhere:
-                reach = max(_LEAST_REACH, _CLOSER * reach)
+            # where less than 2 % can stand, the next ones are nearer to rest
+            if len(pool) - before < 0.02 * size and not anywhere:
+                # nearer to rest each time, down to 5 % of the ranges
+                reach = max(0.05, 0.6 * reach)
         if len(pool) < count / 10:
             reasons = ", ".join(
                 f"{number} {reason}" for reason, number in refused.most_common()
@@ -252,7 +250,8 @@ class FeasiblePostures:
         fractions = rng.random((count, len(self.low)))
         if anywhere:
             return np.asarray(self.low + fractions * (self.high - self.low))
-        far = rng.random(count) < _FAR
+        # 85 % of the samples have joints near the ends of their ranges
+        far = rng.random(count) < 0.85
         ends = rng.beta(_ENDS, _ENDS, (int(far.sum()), len(self.low)))
         fractions[far] = ends
         spread = rng.uniform(np.where(far, 0.5, 0.2), 1.0)[:, None]
@@ -365,14 +364,15 @@ class FeasiblePostures:
         """
         start, end = (as_array("posture", q, self._rest.shape) for q in (start, end))
         stance = FlatStance(self.statics, self._feet, start)
-        if np.abs(stance.residuals(end[None])[0]).max(initial=0.0) > _SAME:
+        # rad and m, of the feet's poses
+        if np.abs(stance.residuals(end[None])[0]).max(initial=0.0) > 1e-6:
             return None
         low = np.minimum(np.minimum(start, end), self.low) - _SLACK
         high = np.maximum(np.maximum(start, end), self.high) + _SLACK
         aims = stance.projections(np.array([start, end]))
         count = max(1, int(np.ceil(np.abs(end - start).max() / step)))
         fractions = np.linspace(0.0, 1.0, count + 1)
-        for _ in range(_HALVINGS):
+        for _ in range(6):
             parts = fractions[1:-1, None]
             middle, found = stance.solve_all(
                 start + parts * (end - start), aims[0] + parts * (aims[1] - aims[0])

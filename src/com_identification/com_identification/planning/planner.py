@@ -50,11 +50,6 @@ _STEPS = (0.1, 0.3, 0.6)  # of half a joint's range: standard deviation of a ref
 _MOVED = (0.1, 0.2, 0.5)  # fraction of the joints that a refinement moves
 _ROUNDS = 2  # of exchange
 _DRIFTED = 10.0  # steps of the sensors' drift, as white noise
-_PASSES = 100
-_CLOSE = 0.005  # relative tolerance of the best plan's standard deviation
-_EFFORT = (
-    10.0  # time to find a candidate, relative to that of changing a chosen posture
-)
 
 
 def information_gain(scatter: Array, rows: Array, bodies: int | None = None) -> Array:
@@ -160,7 +155,7 @@ def plan_efficiency(
     sums = np.bincount(groups, weights)
     A, prior = rows.reshape(-1, rows.shape[2]), np.linalg.inv(scatter)
     reached = bound = np.inf
-    for done in range(_PASSES):
+    for done in range(100):
         M = prior + (A * np.repeat(weights, rows.shape[1])[:, None]).T @ A
         value, G = objective((M + M.T) / 2.0)
         slopes = np.maximum(
@@ -175,7 +170,8 @@ def plan_efficiency(
                 weights + (sums / np.maximum(np.bincount(groups), 1))[groups]
             ) / 2.0
             continue
-        if bound - value <= _CLOSE:
+        # until the best plan's standard deviation is known to 0.5 %
+        if bound - value <= 0.005:
             break
         weights = weights * slopes
         scale = np.bincount(groups, weights)
@@ -346,7 +342,8 @@ class PosturePlanner:
         """
         progress = progress or (lambda fraction, step: None)
         wanted = max(self.plan.candidates, count)
-        effort = _EFFORT * wanted
+        # to find a candidate takes ten times as long as to change a chosen posture
+        effort = 10.0 * wanted
         effort /= effort + _ROUNDS * count * (1 + self.plan.refinements)
         pool, drawn = self._candidates(
             wanted, samples, lambda f, step: progress(effort * f, step)
@@ -409,8 +406,10 @@ class PosturePlanner:
             rows = []
             for i, entry in enumerate(pool):
                 if i % 10 == 0:
-                    what = f"predicting the readings of posture {i + 1} of {len(pool)}"
-                    progress(0.75 + 0.25 * i / len(pool), what)
+                    progress(
+                        0.75 + 0.25 * i / len(pool),
+                        f"predicting the readings of posture {i + 1} of {len(pool)}",
+                    )
                 rows.append(self._rows(self._predicted(entry, samples)))
             self._drawn = {(count, samples): (pool, np.array(rows))}
         return self._drawn[count, samples]

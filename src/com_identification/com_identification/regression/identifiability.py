@@ -20,12 +20,7 @@ from com_model.bodies import PRISMATIC
 
 RANK_TOLERANCE = 1e-9  # of the largest singular value
 _NULL = 1e-7  # fraction of a direction that may be outside of the null space
-_WEAK = 1.0 / 3.0  # singular value at which the data reduce a standard deviation by 5 %
-_NEAR = 0.1  # as _NULL, for weakly observable combinations
 _CONSTANT = 1e-6  # change of a direction
-_CLEAR = 1e-3  # of the largest singular value
-_UNMOVED = np.radians(1.0)  # rad, range of a joint that was not moved
-_SHOWN = 3  # parts of a combination that are listed
 
 Candidate = tuple[str, Array]  # words, (4 B,) direction of the parameters
 
@@ -57,8 +52,10 @@ def examine(
     # combinations that may be unobservable, the simplest to explain first
     candidates = list(chain(_along_axes(statics), *several, _exchanges(statics)))
     lost = _words(statics, null, factor, candidates, _NULL)
-    informative = int(np.sum(s > _WEAK))
-    weak = _words(statics, Vt[informative:], factor, candidates, _NEAR)
+    # a third: the data reduce a standard deviation by 5 %
+    informative = int(np.sum(s > 1.0 / 3.0))
+    # as _NULL, for weakly observable combinations
+    weak = _words(statics, Vt[informative:], factor, candidates, 0.1)
     condition = largest / float(s[rank - 1]) if rank else float("nan")
     left = tuple(text for text in weak if text not in lost)
     return Identifiability(count, rank, condition, informed, tuple(lost), left)
@@ -90,11 +87,13 @@ def redundancy(statics: Statics, root: Array, factor: Array, Q: Array) -> str:
     """
     possible = best_rank(statics, factor)
     s = np.linalg.svd(root, compute_uv=False)
-    clear = int(np.sum(s > _CLEAR * s.max(initial=0.0)))
+    # singular values above a thousandth of the largest are clearly determined
+    clear = int(np.sum(s > 1e-3 * s.max(initial=0.0)))
     if 2 * clear >= possible:
         return ""
     names = statics.model.joint_names
-    unmoved = [names[j] for j in np.flatnonzero(np.ptp(Q, axis=0) < _UNMOVED)]
+    # a joint whose range is less than a degree was not moved
+    unmoved = [names[j] for j in np.flatnonzero(np.ptp(Q, axis=0) < np.radians(1.0))]
     fix = (
         f"move {', '.join(unmoved)}"
         if unmoved
@@ -170,7 +169,8 @@ def _by_parts(statics: Statics, direction: Array) -> str:
     kinds = ("mass", "x", "y", "z")
     scale = np.abs(direction).reshape(-1, 4)
     scale = scale / np.maximum(scale.max(axis=0), 1e-300)  # kg and kg m do not compare
-    order = np.argsort(-scale.ravel(), kind="stable")[:_SHOWN]
+    # three parts of a combination are listed
+    order = np.argsort(-scale.ravel(), kind="stable")[:3]
     parts = []
     for i in order[scale.ravel()[order] > 1e-3]:
         name = statics.labels[i // 4]
@@ -214,8 +214,10 @@ def _heights(statics: Statics, R: Array, up: Array) -> Iterator[Candidate]:
     local = np.einsum("pbij,pi->pbj", R[known], up[known])
     for b in np.flatnonzero(np.ptp(local, axis=0).max(axis=1) < _CONSTANT):
         name = statics.labels[b]
-        text = f"{name}: the height of its centre of mass (it is never tilted)"
-        yield text, _direction(statics, (int(b), 0.0, local[0, b]))
+        yield (
+            f"{name}: the height of its centre of mass (it is never tilted)",
+            _direction(statics, (int(b), 0.0, local[0, b])),
+        )
 
 
 def _together(statics: Statics, R: Array) -> Iterator[Candidate]:
@@ -236,9 +238,8 @@ def _together(statics: Statics, R: Array) -> Iterator[Candidate]:
                 else "keep one direction"
             )
             for v in np.eye(3) if count == 3 else axes[b].T[fixed[b]]:
-                text = f"{names[i]} and {names[b]}: only together along {_axis(v)} (they {how})"
                 yield (
-                    text,
+                    f"{names[i]} and {names[b]}: only together along {_axis(v)} (they {how})",
                     _direction(statics, (b, 0.0, v), (i, 0.0, -turned[b, 0] @ v)),
                 )
 
@@ -255,8 +256,11 @@ def _exchanges(statics: Statics) -> Iterator[Candidate]:
     for j in range(1, bodies.count):
         p = int(bodies.parent[j])
         direction = _direction(statics, (j, 1.0, np.zeros(3)), (p, -1.0, -bodies.d[j]))
-        text = f"{statics.labels[j]} and {statics.labels[p]}: mass at the origin of "
-        yield text + bodies.joint_names[j], direction
+        yield (
+            (f"{statics.labels[j]} and {statics.labels[p]}: mass at the origin of ")
+            + bodies.joint_names[j],
+            direction,
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -44,7 +44,6 @@ from com_model.arrays import Array
 FITTED = 0.7  # progress at which the fit is done
 OUTLIER = 0.5  # weight
 _ROUNDS = 3  # of linearisation
-_CONVERGED = 1e-2  # prior standard deviations
 
 
 class _Fit:
@@ -79,16 +78,17 @@ class _Fit:
         self._progress = progress
         self.x, self.errors = np.zeros(priors.count), observations.errors.means.copy()
         for done in range(_ROUNDS):
-            step = f"fitting {len(postures)} postures, round {done + 1} of at most {_ROUNDS}"
-            progress(FITTED * done / (_ROUNDS + 2), step)
+            progress(
+                FITTED * done / (_ROUNDS + 2),
+                f"fitting {len(postures)} postures, round {done + 1} of at most {_ROUNDS}",
+            )
             self.rows = rows = self._linearize()
             found = posterior.reweight(rows, posterior.prior_posterior(rows))
             before = self.x
             self.x, _ = posterior.bound(found.x, found.covariance, priors)
             self.errors, _ = self._sensor_errors(found)
-            if np.abs(self.x - before).max() < _CONVERGED * max(
-                1.0, np.abs(self.x).max()
-            ):
+            # 1e-2 prior standard deviations
+            if np.abs(self.x - before).max() < 1e-2 * max(1.0, np.abs(self.x).max()):
                 break
         progress(
             FITTED * _ROUNDS / (_ROUNDS + 2), "how large the errors of the sensors are"

@@ -30,18 +30,11 @@ from com_identification.regression.rows import (
 from com_model.arrays import Array, Flags
 
 BODIES = "bodies"  # the class of all of them
-_PASSES = 40  # of adaptation
 _PSEUDO = 12.0  # number of unknowns that the prior scale of a class is worth
 _SCALES = (1.0 / 4.0, 9.0)
-_SETTLED = 0.01  # change of the logarithm of a scale
 _MISFIT = (
     3.0  # squared residual per row above which something touches the robot in a posture
 )
-_REWEIGHTINGS = 10
-_STEADY = 0.1  # change of the logarithm of an inflation
-_ABOVE = 3.0  # standard deviations of the mean square of all rows
-_SEEN = 0.05  # fraction by which the rows must reduce an error's prior variance
-_GROSS = 5.0  # standard deviations of a score, of several hundred errors
 # variances of a freed class over its prior's
 _FREED = 4.0, 16.0, 64.0, 256.0
 
@@ -200,10 +193,11 @@ def reweight(rows: StackedObservations, found: Posterior) -> Posterior:
         rows: of all postures.
         found: with the current scales.
     """
-    for _ in range(_REWEIGHTINGS):
+    for _ in range(10):
         wanted = found.inflation * posture_residuals(rows, found) / _MISFIT
         inflation = np.maximum(wanted, 1.0)
-        if np.abs(np.log(inflation / found.inflation)).max(initial=0.0) < _STEADY:
+        # change of the logarithm of an inflation
+        if np.abs(np.log(inflation / found.inflation)).max(initial=0.0) < 0.1:
             break
         found = condition(rows, found.scales, inflation)
     return found
@@ -233,14 +227,15 @@ def adapt(rows: StackedObservations, found: Posterior) -> Posterior:
         rows: Of all postures.
         found: With the present scales.
     """
-    for _ in range(_PASSES):
+    for _ in range(40):
         before, scales = found.scales, {}
         for c, (squared, trace, count) in scores(rows, found).items():
             scale = before[c] + before[c] ** 2 / count * (squared - trace)
             scale = (count * scale + _PSEUDO) / (count + _PSEUDO)
             scales[c] = float(np.clip(scale, *_SCALES))
         found = condition(rows, scales, found.inflation)
-        if all(abs(np.log(scales[c] / before[c])) < _SETTLED for c in scales):
+        # change of the logarithm of a scale
+        if all(abs(np.log(scales[c] / before[c])) < 0.01 for c in scales):
             break
     return found
 
@@ -322,7 +317,8 @@ def consistency(
         return float("nan"), float("nan")
     part = select(rows, used)
     square = condition(part, found.scales, np.ones(len(part.walk))).square
-    return square / len(part.z), 1.0 + _ABOVE * float(np.sqrt(2.0 / len(part.z)))
+    # three standard deviations of the mean square of all rows
+    return square / len(part.z), 1.0 + 3.0 * float(np.sqrt(2.0 / len(part.z)))
 
 
 def tempering(rows: StackedObservations, found: Posterior, target: Array) -> float:
@@ -408,10 +404,12 @@ def gross_error(found: Posterior) -> tuple[str, float, int] | None:
     Returns:
         Its class, that size, its place in the class; None where there is none.
     """
-    most, result = _GROSS, None
+    # five standard deviations of a score, as there are several hundred errors
+    most, result = 5.0, None
     for c, pull in found.errors.items():
         information = np.maximum(1.0 - found.stds[c] ** 2, 1e-12)
-        score = np.where(information > _SEEN, np.abs(pull) / np.sqrt(information), 0.0)
+        # the rows must reduce an error's prior variance by 5 %
+        score = np.where(information > 0.05, np.abs(pull) / np.sqrt(information), 0.0)
         i = int(np.argmax(score))
         if score[i] > most:
             most, result = float(score[i]), (c, float(abs(pull[i]) / information[i]), i)

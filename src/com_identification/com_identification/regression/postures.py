@@ -16,8 +16,6 @@ from com_model.contact import CONTACT_LOAD, SUPPORT_LOAD
 from com_model.geometry.rotations import skew
 from com_model.robot_config import wrench_signs
 
-_LEVER = 0.05  # m, about half a sole
-
 
 @dataclass(frozen=True, eq=False)
 class ComConstraint:
@@ -46,9 +44,9 @@ class ComConstraint:
                 f"the normal {normal} of a constraint is not a unit vector"
             )
         if not (np.isfinite(self.offset) and self.std > 0.0):
-            got = f"{self.offset} m, {self.std} m"
             raise PostureError(
-                f"expected a finite offset and a std above 0 of a constraint, got {got}"
+                f"expected a finite offset and a std above 0 of a constraint, got {self.offset} "
+                f"m, {self.std} m"
             )
         object.__setattr__(self, "normal", normal)
         freeze(self)
@@ -224,7 +222,8 @@ class SensorPrediction:
         a = self._gravity * up
         wrench, torque = self.statics.wrench_and_torques(poses, a, self._parameters)
         root, joints = self.statics.contact_maps(poses, self._links)
-        scale = np.repeat([1.0, _LEVER], 3) ** 2
+        # 0.05 m, about half a sole, weighs moments against forces
+        scale = np.repeat([1.0, 0.05], 3) ** 2
         maps = root[:, list(stand)]  # (N, s, 6, 6)
         weighted = scale[:, None] * maps.transpose(0, 1, 3, 2)
         factors = np.linalg.solve((maps @ weighted).sum(axis=1), wrench[..., None])
@@ -257,11 +256,6 @@ class SensorPrediction:
             None if any(len(self.feet[i].corners) for i in stand) else up,
             samples=samples,
         )
-
-
-_CLEAR = 0.25  # of half a sole: a foot that is higher is in the air
-# prior standard deviations: soles tilted by more against the IMU are not on the floor
-_SLOPES = 5.0
 
 
 class FootContacts:
@@ -330,7 +324,8 @@ class FootContacts:
         )
         normal = R[0, :, :, 2].sum(axis=0)
         sine = np.linalg.norm(np.cross(normal, posture.up)) / np.linalg.norm(normal)
-        return bool(self._priors.slope > 0.0 and sine < _SLOPES * self._priors.slope)
+        # soles tilted by five standard deviations against the IMU are not on the floor
+        return bool(self._priors.slope > 0.0 and sine < 5.0 * self._priors.slope)
 
     def carries(self, posture: Posture) -> bool:
         """Returns whether the feet carry the robot.
@@ -366,4 +361,5 @@ class FootContacts:
             corners = foot.corners if len(foot.corners) else np.zeros((1, 2))
             points = p[i] + corners @ R[i, :, :2].T
             lowest[i] = ((points - p[first]) @ R[first, :, 2]).min()
-        return np.asarray(known & ~loaded & (lowest > _CLEAR * self._lever))
+        # a foot that is higher by a quarter of half a sole is in the air
+        return np.asarray(known & ~loaded & (lowest > 0.25 * self._lever))

@@ -15,10 +15,7 @@ from com_model.arrays import Array, Flags, as_array, freeze
 from com_model.geometry.rotations import skew
 from com_model.shapes.urdf_shapes import ShapeReader
 
-_WATER = 1000.0  # kg/m^3
 _COM_STD = (0.005, 0.02)  # m
-_LARGE = 20.0  # radii of gyration that a link's shapes may span
-_LEAST_MASS_FRACTION = 0.05  # of the URDF's: the lower bound
 
 # (K, 3) unit axes of a body's frame: x, y, z, the diagonals of a cube's faces and its own. Hulls
 # are bounded by where they end along these; the first three alone make boxes.
@@ -126,11 +123,8 @@ class BodyPriors:
             own[-1, k, 0] = -1.0
             bounded = np.isfinite(own).all(axis=(1, 2))
             rows.append(own.reshape(len(own), -1)[bounded])
-            right.append(
-                np.append(np.zeros(2 * K), -_LEAST_MASS_FRACTION * self.mass[k])[
-                    bounded
-                ]
-            )
+            # a mass is at least 5 % of the URDF's
+            right.append(np.append(np.zeros(2 * K), -0.05 * self.mass[k])[bounded])
             owner.append(np.full(int(bounded.sum()), k))
         return np.vstack(rows), np.concatenate(right), np.concatenate(owner)
 
@@ -196,7 +190,8 @@ def body_priors(model: RobotModel, settings: IdentificationSettings) -> BodyPrio
     settings.check(model)
     prior, count = settings.prior, model.bodies.count
     mass = np.array(model.bodies.mass)
-    size = np.cbrt(mass / _WATER)
+    # the edge of a cube of water, 1000 kg/m^3
+    size = np.cbrt(mass / 1000.0)
     com_std = np.clip(prior.com_std_fraction * size, *_COM_STD)
     com_std *= prior.com_std_fraction > 0.0
     mass_std_fraction = np.full(count, prior.mass_std_fraction)
@@ -256,7 +251,8 @@ def _mesh_extents(
         np.trace(model.link_inertias[link]) / (2.0 * model.link_masses[link])
     )
     diagonal = np.linalg.norm((ends[1] - ends[0])[:3])
-    return ends if 2.0 * radius <= diagonal <= _LARGE * radius else None
+    # shapes may span up to 20 radii of gyration
+    return ends if 2.0 * radius <= diagonal <= 20.0 * radius else None
 
 
 def solid_boxes(model: RobotModel) -> list[tuple[int, Array, Array, Array]]:
@@ -339,8 +335,6 @@ class Evidence:
         return replace(priors, com=com, com_std=std, com_low=low, com_high=high)
 
 
-_POINT = 0.05  # m, half a sole where none is known
-_PRISMATIC_SCALE = 0.1  # m/rad
 _AXES = ("fx", "fy", "fz", "mx", "my", "mz")
 _OTHER = ~np.eye(6, dtype=np.bool_)
 # name of the errors of a class; unit of a constant one, and of that of a prismatic joint
@@ -412,10 +406,12 @@ class SensorErrors:
             for foot in feet
             if len(foot.corners)
         ]
-        self.lever = lever = float(np.mean(corners)) if corners else _POINT
+        # 0.05 m, half a sole, where none is known
+        self.lever = lever = float(np.mean(corners)) if corners else 0.05
         self.priors, self.weight = priors, weight
         prismatic = np.array([kind == "prismatic" for kind in model.joint_types])
-        self.joint_scale = np.where(prismatic, _PRISMATIC_SCALE, 1.0)
+        # m of a prismatic joint for a radian of a revolute one
+        self.joint_scale = np.where(prismatic, 0.1, 1.0)
         torque = np.where(prismatic, weight / lever, weight)
         n, f = model.n_joints, len(feet)
         mixed = np.kron([[1.0, 1.0 / lever], [lever, 1.0]], np.ones((3, 3)))[_OTHER]

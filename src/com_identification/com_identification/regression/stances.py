@@ -11,12 +11,6 @@ from com_model.arrays import Array, Flags, as_array
 from com_model.geometry.support import sole_points
 from com_model.text import listing
 
-_ROUNDS = 25
-_CLOSE = 1e-12  # rad and m
-_STUCK = 0.99  # of the residual, left after the best step
-_LONGEST = 0.4  # rad or m, of one step of a joint
-_CUTOFF = 1e-10  # of the sum of the squared singular values
-
 
 class FlatStance:
     """Inverse kinematics that brings the soles of some feet onto the first foot's sole plane.
@@ -90,11 +84,12 @@ class FlatStance:
         Q = np.clip(Q, self._low, self._high)
         found = np.zeros(len(Q), dtype=np.bool_)
         left = np.arange(len(Q))
-        for _ in range(_ROUNDS):
+        for _ in range(25):
             value, slope = self.residuals(
                 Q[left], None if targets is None else targets[left]
             )
-            done = np.abs(value).max(axis=1, initial=0.0) < _CLOSE
+            # converged, rad and m
+            done = np.abs(value).max(axis=1, initial=0.0) < 1e-12
             found[left[done]] = self._upright(Q[left[done]])
             go = ~done & ~_stuck(value, slope)  # else no joint reduces the residual
             left = left[go]
@@ -109,7 +104,8 @@ class FlatStance:
         for _ in range(2):
             step = _shortest(slope * free[:, None], value)
             longest = np.abs(step).max(axis=1, initial=1e-12)
-            step *= np.minimum(1.0, _LONGEST / longest)[:, None]
+            # rad or m, of one step of a joint
+            step *= np.minimum(1.0, 0.4 / longest)[:, None]
             free = (Q + step > self._low) & (Q + step < self._high)
         return np.clip(Q + step, self._low, self._high)
 
@@ -319,7 +315,8 @@ def _shortest(slope: Array, value: Array) -> Array:
     """
     squares = slope @ slope.transpose(0, 2, 1)
     size = np.trace(squares, axis1=1, axis2=2)[:, None, None]
-    squares = squares + (_CUTOFF * size + 1e-300) * np.eye(slope.shape[1])
+    # damped by 1e-10 of the sum of the squared singular values
+    squares = squares + (1e-10 * size + 1e-300) * np.eye(slope.shape[1])
     return -_times(
         slope.transpose(0, 2, 1), np.linalg.solve(squares, value[..., None])[..., 0]
     )
@@ -328,6 +325,7 @@ def _shortest(slope: Array, value: Array) -> Array:
 def _stuck(value: Array, slope: Array) -> Flags:
     """Whether the best step leaves about all of the values, (N,)."""
     after = value + _times(slope, _shortest(slope, value))
+    # the best step leaves 99 % of the residual
     return np.asarray(
-        np.linalg.norm(after, axis=1) > _STUCK * np.linalg.norm(value, axis=1)
+        np.linalg.norm(after, axis=1) > 0.99 * np.linalg.norm(value, axis=1)
     )

@@ -154,11 +154,6 @@ def _on_sole(
     )
 
 
-_NO_BETTER = 1.0  # standard deviations that the CoM must have moved
-# of the prior's standard deviation: above, the readings hardly determine an error
-_SHOWN = 0.8
-
-
 def gain(found: Identification) -> str:
     """Returns how much better than the URDF a result is, as a sentence.
 
@@ -168,7 +163,8 @@ def gain(found: Identification) -> str:
     std, shift = found.prediction_std, found.prediction_shift
     urdf = float(np.hypot(shift, std))
     known = f"In such postures the CoM is accurate to {1e3 * std:.2f} mm (one sigma, horizontal)"
-    if shift < _NO_BETTER * std:
+    # the CoM must have moved by a standard deviation
+    if shift < 1.0 * std:
         return (
             f"{known}, and the URDF's differs by only {1e3 * shift:.2f} mm: the result is not "
             "clearly better than the URDF; capture more postures, half of them on one foot, or "
@@ -206,5 +202,6 @@ def informed_errors(found: Identification) -> Iterator[tuple[str, str, float, fl
     for kind, values in found.sensor_errors.items():
         stds = found.sensor_stds[kind]
         for name, value in values.items():
-            if stds[name] < _SHOWN * found.sensor_prior_stds[kind][name]:
+            # above 80 % of the prior's standard deviation readings hardly determine an error
+            if stds[name] < 0.8 * found.sensor_prior_stds[kind][name]:
                 yield kind, name, float(value), float(stds[name])

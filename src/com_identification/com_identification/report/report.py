@@ -41,7 +41,6 @@ from com_model.plotting import (
 )
 
 BEFORE, AFTER = RED, BLUE
-_MOST_BARS, _MOST_PLACES, _MOST_SPANS = 150, 500, 1000
 _MM = 1000.0
 
 Span = tuple[float, float, bool]  # s, s, whether it gave a posture
@@ -212,7 +211,7 @@ def _fit(contents: Contents) -> Raw:
         f"Counted as outliers: {', '.join(outliers)}." if outliers else "No outliers."
     )
     words += (
-        f" Mean square residual of the readings from the URDF, relative to the priors: "
+        " Mean square residual of the readings from the URDF, relative to the priors: "
         f"{number(found.variance_factor, 2)}; above {number(found.variance_limit, 2)}, errors are "
         "larger than the priors."
     )
@@ -288,14 +287,16 @@ def _sensor_errors(contents: Contents) -> Raw:
 
 def _identifiability(contents: Contents) -> Raw:
     what = contents.found.identifiability
-    words = (
-        f"Of {what.unknowns} parameters the postures determine {what.rank} combinations, "
-        f"{what.informed} of them better than the URDF does; condition number "
-        f"{what.condition:.3g}. "
-        "Along an unobservable combination links keep the values of the URDF: a change along it "
-        "changes no sensor reading in such postures."
-    )
-    parts = [element("h2", "Identifiability"), element("p", words)]
+    parts = [
+        element("h2", "Identifiability"),
+        element(
+            "p",
+            f"Of {what.unknowns} parameters the postures determine {what.rank} combinations, "
+            f"{what.informed} of them better than the URDF does; condition number "
+            f"{what.condition:.3g}. Along an unobservable combination links keep the values of "
+            "the URDF: a change along it changes no sensor reading in such postures.",
+        ),
+    ]
     for head, lines in (
         ("Unobservable in these postures, some in any posture:", what.lost),
         ("Weakly observable in these postures:", what.weak),
@@ -386,16 +387,16 @@ def _wrenches(contents: Contents) -> Raw:
 def _recording(contents: Contents) -> Raw:
     rows = [(t.role, t.messages, t.name, t.type_name) for t in contents.topics]
     drop = contents.dropped
-    left_out = (
-        f"Readings left out: {drop.late} older than the one before, {drop.repeated} repeated, "
-        f"{drop.unusable} not finite or unusable; time jumped back {drop.restarts} times."
-    )
     return Raw(
         element("h2", "The recording")
         + table(("input", ""), contents.inputs.items(), words=1)
         + element("p", f"{number(contents.seconds, 1)} s of joint states.")
         + table(("read as", "messages", "topic", "type"), rows, words=2)
-        + element("p", left_out)
+        + element(
+            "p",
+            f"Readings left out: {drop.late} older than the one before, {drop.repeated} repeated, "
+            f"{drop.unusable} not finite or unusable; time jumped back {drop.restarts} times.",
+        )
         + bullets(contents.notes, "warning")
     )
 
@@ -412,7 +413,7 @@ def sole_plot(fits: Sequence[PostureFit], feet: Sequence[Foot]) -> Raw:
         feet: of the robot.
     """
     figure, (left, right) = _new_plot(4.2, 2, "CoM on the sole")
-    shown = [fit for fit in fits if fit.sole >= 0][:_MOST_PLACES]
+    shown = [fit for fit in fits if fit.sole >= 0][:500]
     measured = _MM * np.array([fit.measured for fit in shown]).reshape(-1, 2)
     for name, color in (("before", BEFORE), ("after", AFTER)):
         places = _MM * np.array([getattr(fit, name) for fit in shown]).reshape(-1, 2)
@@ -441,7 +442,7 @@ def residual_plot(fits: Sequence[PostureFit]) -> Raw:
         fits: of the postures.
     """
     figure, (axes,) = _new_plot(2.8, 1, "Error of the CoM in each posture")
-    shown = fits[:_MOST_BARS]
+    shown = fits[:150]
     places = 1.0 + np.arange(len(shown))
     for shift, name, color in (
         (-0.2, "error_before", BEFORE),
@@ -469,9 +470,7 @@ def timeline_plot(spans: Sequence[Span], seconds: float) -> Raw:
     figure, (axes,) = _new_plot(1.4, 1, "Stationary intervals")
     for used, color in ((True, AFTER), (False, RULE)):
         bars = [
-            (a, max(b - a, seconds / 500.0))
-            for a, b, ok in spans[:_MOST_SPANS]
-            if ok is used
+            (a, max(b - a, seconds / 500.0)) for a, b, ok in spans[:1000] if ok is used
         ]
         axes.broken_barh(bars, (0.0, 1.0), facecolors=color)
     axes.set_xlim(0.0, max(seconds, 1e-3))

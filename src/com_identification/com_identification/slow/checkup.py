@@ -33,14 +33,11 @@ from com_model.arrays import Array
 
 NAMED = 0.9
 """Posterior from which a cause is named."""
-# factory tolerances: masses, CoMs and the torso's, m; zeros, mounting, slope; gains
-_MASS, _COM, _TORSO_COM = 0.02, 0.003, 0.005
 _ZERO, _MOUNTING, _SLOPE, _GAIN = *np.deg2rad([0.25, 0.4, 0.3]), 0.025
 # wide priors of causes: m, of the torso's mass, rad, of a gain, N
-_OFF_COM, _ADDED_MASS, _ADDED_COM = 0.020, 0.24, (0.020, 0.020, 0.030)
-_OFF_ANGLE, _OFF_GAIN, _OFF_PULL = np.deg2rad(2.0), 0.20, 10.0
-_NO_PULL, _SCALES = 1e-3, 0.002  # N; of the mass
-_BOUND = 1.96  # standard deviations, 95 %
+_OFF_COM, _ADDED_COM = 0.020, (0.020, 0.020, 0.030)
+_OFF_ANGLE, _OFF_GAIN = np.deg2rad(2.0), 0.20
+_SCALES = 0.002  # of the mass
 
 ADVICE = {
     frozenset(
@@ -173,8 +170,10 @@ def _factory(u: Unknowns, model: RobotModel) -> Unknowns:
     std, used = u.std.copy(), model.bodies.mass > 0.0
     torso = np.arange(model.bodies.count)[used] == int(np.argmax(model.bodies.mass))
     inertial = std[: PARAMETERS * len(torso)].reshape(-1, PARAMETERS)
-    inertial[:, 0] = _MASS / 2.0
-    inertial[:, 7:] = np.where(torso, _TORSO_COM, _COM)[:, None]
+    # factory tolerances: 2 % of each mass
+    inertial[:, 0] = 0.02 / 2.0
+    # m, of the torso's CoM and of a link's
+    inertial[:, 7:] = np.where(torso, 0.005, 0.003)[:, None]
     std[u.joint_slice("gain")], std[u.joint_slice("encoder_zero")] = _GAIN, _ZERO
     std[-3:] = _MOUNTING
     return replace(u, std=std)
@@ -191,7 +190,8 @@ def _tolerances(system: SlowSystem) -> Array:
     s = np.append(system.unknowns.std, _GAIN / np.sqrt(system.robot.legs.sum()))
     for at in _places(system):
         s[at : at + rows.SLOPE] = _SLOPE
-        s[at + rows.SLOPE : at + rows.SLOPE + rows.PULL] = _NO_PULL
+        # no outside pull: 1e-3 N
+        s[at + rows.SLOPE : at + rows.SLOPE + rows.PULL] = 1e-3
     return s
 
 
@@ -216,15 +216,16 @@ def _hypotheses(system: SlowSystem) -> dict[str, list[Array]]:
     mounting = len(base.std) - 3
     zero = base.joint_slice("encoder_zero").start
     places = _places(system)
+    # a payload of 24 % of the torso's mass; an outside pull of 10 N
     return {
-        "payload": [wide({torso: _ADDED_MASS / 2.0, **com})],
+        "payload": [wide({torso: 0.24 / 2.0, **com})],
         "torso CoM": [wide({torso + 7: _OFF_COM, torso + 8: _OFF_COM})],
         "encoder zero": [wide({zero + int(j): _OFF_ANGLE}) for j in legs],
         "torque scale": [gain(int(j)) for j in legs],
         "IMU tilt": [wide({mounting: _OFF_ANGLE, mounting + 1: _OFF_ANGLE})],
         "floor slope": [wide({at + k: _OFF_ANGLE for at in places for k in range(2)})],
         "outside pull": [
-            wide({at + rows.SLOPE + k: _OFF_PULL for at in places for k in range(2)})
+            wide({at + rows.SLOPE + k: 10.0 for at in places for k in range(2)})
         ],
     }
 
@@ -290,6 +291,5 @@ def _com_bound(
     )
     J = system.unknowns.com(system.unknowns.mean, posture)[1][:2]
     moved = np.linalg.norm(J @ change[:-1])
-    return float(
-        moved + _BOUND * np.sqrt(np.linalg.eigvalsh(J @ C[:-1, :-1] @ J.T)[-1])
-    )
+    # 1.96 standard deviations: 95 %
+    return float(moved + 1.96 * np.sqrt(np.linalg.eigvalsh(J @ C[:-1, :-1] @ J.T)[-1]))

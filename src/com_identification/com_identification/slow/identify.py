@@ -53,26 +53,13 @@ from com_model.dynamics import GRAVITY
 from com_model.dynamics.tree_kernels import tree_of
 
 TEMPERING = 7.0
-_PASSES, _REWEIGHTINGS = 2, 3
-# of a link's mass, m; of the heaviest body
-_MASS, _COM, _TORSO_MASS, _TORSO_COM = 0.05, 0.005, 0.20, 0.030
-_GAIN, _ZERO, _ACCELEROMETER, _MOUNTING = 0.04, np.deg2rad(0.4), 0.05, np.deg2rad(0.7)
 # of a drive's size (a third of its torque limit; 29 N m at a G1's hip): means and deviations
-_COULOMB, _VISCOUS, _BIAS = (0.031, 0.031), (0.003, 0.003), 0.005
+_COULOMB, _VISCOUS = (0.031, 0.031), (0.003, 0.003)
 _FRICTION_OF_TORQUE = 0.025, 0.025
-# of a drive's size, of that of the strongest drive of a leg, of the weight
-_JOINT_NOISE, _LEAST_NOISE, _FORCE_NOISE = 0.012, 0.003, 0.0045
-_MOMENT_ARM = 0.17  # m, of the base's moments
-_ROPE, _SLOPE, _WIDE, _NO_PULL = 0.002, np.deg2rad(0.5), 0.02, 1e-6
-_GIVE = 3e-4  # rad/(N m), of a gear
-_SPAN = 5.0  # of bias and noise, below which a torque does not show its gain
 _TIED, _FAR = 1e-3, 1e5  # of a gain; s, from the blocks of one recording to the next
-_FIXED = 1e-4  # of the prior's standard deviation
-_WORSE = 1.1  # of what the URDF leaves unexplained
-# of the blocks; %, of which ripple and noise are 3 (G1) to 5 (T1); standard deviations
-_HELD_OUT, _UNEXPLAINED, _BASE = 0.15, 6.0, 1.5
-_SLIPPED, _TURNED, _APART = 0.002, np.deg2rad(0.2), 3.0  # m; rad; standard deviations
-_WEAK = 0.002  # m, from which an axis of the CoM is weak
+# %, of which ripple and noise are 3 (G1) to 5 (T1); standard deviations
+_UNEXPLAINED, _BASE = 6.0, 1.5
+_APART = 3.0  # standard deviations
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +137,8 @@ class SlowSystem:
         robot = self.robot
         tau = np.concatenate([each.motion.tau for each in self.recordings])
         bias = self.base.std[self.base.joint_slice("torque_bias")]
-        blind = np.ptp(tau, axis=0) < _SPAN * (bias + robot.noise.joint)
+        # below five times bias and noise a torque does not show its gain
+        blind = np.ptp(tau, axis=0) < 5.0 * (bias + robot.noise.joint)
         joints = np.flatnonzero(blind & ~robot.legs)
         X = np.zeros((len(joints), width))
         X[np.arange(len(joints)), self.base.gain_columns.start + joints] = 1.0 / _TIED
@@ -197,11 +185,14 @@ def make_system(
     if standing or with_torques:
         measured = measured_joints(model, limbs, standing or with_torques)
     sizes = drive_sizes(model)
-    force = _FORCE_NOISE * GRAVITY * model.mass
+    # a base force is accurate to 0.45 % of the weight
+    force = 0.0045 * GRAVITY * model.mass
     legs = np.unique(limbs.joints[limbs.joints >= 0])
-    least = _LEAST_NOISE * float(sizes[legs].max())
-    joint = np.maximum(_JOINT_NOISE * sizes, least)
-    noise = Noise(force, _MOMENT_ARM * force, joint, np.zeros_like(sizes))
+    least = 0.003 * float(sizes[legs].max())
+    # of a drive's size, and of that of the strongest drive of a leg
+    joint = np.maximum(0.012 * sizes, least)
+    # m, the arm of the base's moments
+    noise = Noise(force, 0.17 * force, joint, np.zeros_like(sizes))
     imu = config.imu_link or model.root_link
     on_feet = [() if hangs else config.feet for hangs in hung]
     refuse_units(logs, model, on_feet, imu)
@@ -213,7 +204,8 @@ def make_system(
     )
     robot = SlowRobot(model, config, limbs, noise, rope)
     base = unknowns or slow_unknowns(model, config, limbs, sizes)
-    give = np.full(model.n_joints, _GIVE)
+    # rad/(N m), elasticity of a gear
+    give = np.full(model.n_joints, 3e-4)
     extra = np.concatenate([*(_extra_std(each.hung) for each in recordings), give])
     whole = SlowUnknowns(
         base.model,
@@ -238,8 +230,10 @@ def drive_sizes(model: RobotModel) -> Array:
 def _extra_std(hung: bool) -> Array:
     """Priors of the extra unknowns of a recording, as in rows.extras."""
     if hung:
-        return np.full(rows.ROPE, _ROPE)
-    return np.repeat([_WIDE, _SLOPE, _NO_PULL], [rows.CHAIN, rows.SLOPE, rows.PULL])
+        # m, of the rope's point
+        return np.full(rows.ROPE, 0.002)
+    # the chain's poses, m or rad; the floor's slope; no outside pull
+    return np.repeat([0.02, np.deg2rad(0.5), 1e-6], [rows.CHAIN, rows.SLOPE, rows.PULL])
 
 
 def slow_unknowns(
@@ -256,6 +250,7 @@ def slow_unknowns(
     drives = []
     for j, name in enumerate(model.joint_names):
         own, size = config.actuators.of(name), float(sizes[j])
+        # fractions of a drive's size, see drive_sizes
         usual = ActuatorModel(
             coulomb=_COULOMB[0] * size,
             coulomb_std=_COULOMB[1] * size,
@@ -263,7 +258,7 @@ def slow_unknowns(
             viscous_std=_VISCOUS[1] * size,
             load_friction=_FRICTION_OF_TORQUE[0],
             load_friction_std=_FRICTION_OF_TORQUE[1],
-            torque_bias_std=_BIAS * size,
+            torque_bias_std=0.005 * size,
         )
         given = {key: v for key, v in vars(own).items() if v is not None}
         drives.append(replace(usual, **given).filled(size, own.drive or "quasi-direct"))
@@ -272,11 +267,15 @@ def slow_unknowns(
     std, used = made.std.copy(), model.bodies.mass > 0.0
     torso = np.arange(model.bodies.count)[used] == int(np.argmax(model.bodies.mass))
     inertial = std[: PARAMETERS * len(torso)].reshape(-1, PARAMETERS)
-    inertial[:, 0] = np.where(torso, _TORSO_MASS, _MASS) / 2.0
-    inertial[:, 7:] = np.where(torso, _TORSO_COM, _COM)[:, None]
-    std[made.joint_slice("gain")] = _GAIN
-    std[made.joint_slice("encoder_zero")] = _ZERO
-    std[-IMU:] = np.repeat([_ACCELEROMETER, _MOUNTING], 3)
+    # of the mass of a link, and of the torso; an inertia has twice the logarithm
+    inertial[:, 0] = np.where(torso, 0.20, 0.05) / 2.0
+    # m, of a link's CoM and of the torso's
+    inertial[:, 7:] = np.where(torso, 0.030, 0.005)[:, None]
+    # standard deviations of a gain, and of an encoder bias, rad
+    std[made.joint_slice("gain")] = 0.04
+    std[made.joint_slice("encoder_zero")] = np.deg2rad(0.4)
+    # accelerometer bias, m/s^2, and mounting, rad
+    std[-IMU:] = np.repeat([0.05, np.deg2rad(0.7)], 3)
     return replace(made, std=std)
 
 
@@ -290,7 +289,7 @@ def solve(system: SlowSystem) -> tuple[WalkFit, DesignMatrix]:
         The fit, and the rows that it was made from.
     """
     z = system.unknowns.mean
-    for _ in range(_PASSES):
+    for _ in range(2):
         made = system.rows(z)
         found = fit_rows(made, system.unknowns, z)
         z = found.z
@@ -307,7 +306,7 @@ def fit_rows(made: DesignMatrix, u: SlowUnknowns, z: Array) -> WalkFit:
     """
     order = np.argsort(made.block, kind="stable")
     made = DesignMatrix(made.X[order], made.joint[order], made.block[order])
-    for _ in range(_REWEIGHTINGS):
+    for _ in range(3):
         weights = huber_weights(made.X @ u.coefficients(z), made.joint, 1.0)
         weights[made.joint == rows.TIED] = 1.0
         H = made.X.T @ (weights[:, None] * made.X)
@@ -393,8 +392,9 @@ def identify_slow(
         for what, kind in (("hang", True), ("sway", False))
         if kind not in hung
     ]
+    # m, from which an axis of the CoM is weak
     motions = tuple(
-        (what, 0.5 * float(std.max())) for what in missing if std.max() > _WEAK
+        (what, 0.5 * float(std.max())) for what in missing if std.max() > 0.002
     )
     return WalkResult(
         model=model,
@@ -419,11 +419,13 @@ def identify_slow(
 def _held_out(made: DesignMatrix, u: SlowUnknowns) -> list[AcceptanceTest]:
     """Torques and residuals of the last blocks by a fit to the others."""
     number = np.unique(made.block, return_inverse=True)[1]
-    seen = number < (1.0 - _HELD_OUT) * (number.max() + 1)
+    # the last 15 % of the blocks
+    seen = number < (1.0 - 0.15) * (number.max() + 1)
     found = fit_rows(_part(made, seen), u, u.mean)
     held = _part(made, ~seen)
     fixed = u.std.copy()
-    fixed[: u.joint_slice(FRICTIONS[0]).start] *= _FIXED
+    # masses of the URDF, with 1e-4 of their prior standard deviations
+    fixed[: u.joint_slice(FRICTIONS[0]).start] *= 1e-4
     H = found.information.sum(axis=0)
     urdf = descend(H, replace(u, std=fixed), u.mean, TEMPERING)
     torques = _part(held, held.joint >= rows.BASE)
@@ -439,7 +441,7 @@ def _held_out(made: DesignMatrix, u: SlowUnknowns) -> list[AcceptanceTest]:
             f"{ours:.1f} % of the torques are not explained in the part that was held out, by the "
             f"URDF with gains, friction and encoders fitted {before:.1f} %; limits "
             f"{_UNEXPLAINED:g} % and a tenth more than the latter",
-            bool(ours <= min(_WORSE * before, _UNEXPLAINED)) or not len(torques.X),
+            bool(ours <= min(1.1 * before, _UNEXPLAINED)) or not len(torques.X),
         ),
         AcceptanceTest(
             "residuals of the base",
@@ -475,7 +477,8 @@ def _steady_feet(
         f"one foot moved by {1e3 * worst[0]:.1f} mm and {np.degrees(worst[1]):.2f} degrees against "
         "the other between first and last third, limits 2 mm and 0.2 degrees: a foot slipped"
     )
-    passed = bool(worst[0] < _SLIPPED and worst[1] < _TURNED)
+    # 2 mm and 0.2 degrees
+    passed = bool(worst[0] < 0.002 and worst[1] < np.deg2rad(0.2))
     return [AcceptanceTest("feet in place", text, passed)]
 
 
@@ -495,8 +498,11 @@ def _sway_and_hang(
         spread += J @ found.covariance @ J.T
     off = coms[1] - coms[0]
     size = float(np.sqrt(off @ np.linalg.solve(spread, off) / 3.0))
-    text = (
-        f"their CoMs differ by {1e3 * np.linalg.norm(off):.1f} mm, {size:.1f} standard deviations, "
-        f"limit {_APART:g}: above, the rope's point is wrong, or gears give"
-    )
-    return [AcceptanceTest("swaying and hanging agree", text, size < _APART)]
+    return [
+        AcceptanceTest(
+            "swaying and hanging agree",
+            f"their CoMs differ by {1e3 * np.linalg.norm(off):.1f} mm, {size:.1f} standard "
+            f"deviations, limit {_APART:g}: above, the rope's point is wrong, or gears give",
+            size < _APART,
+        )
+    ]

@@ -18,8 +18,6 @@ from com_model.dynamics.link_frames import LinkFrames
 
 RATE = 5.0
 """Hz, of the samples that become rows."""
-_CUTOFF, _SIGN_CUTOFF, _SIGN_SPEED = 1.2, 8.0, 0.006  # Hz, Hz, rad/s
-_EDGE = 1.5  # s, at both ends, where the filter is not settled
 _LEAST = 15.0  # s
 
 
@@ -61,9 +59,11 @@ def condition_slow(
         )
     data = condition(log, model, imu_link, measured)
     period, given = data.period, data.motion
-    sign = np.tanh(low_pass(given.qd, _SIGN_CUTOFF, period) / _SIGN_SPEED)
+    # signs of velocities by a band of 8 Hz, smooth below 6 mrad/s
+    sign = np.tanh(low_pass(given.qd, 8.0, period) / 0.006)
     channels = given._replace(sign=sign)
-    edge, step = round(_EDGE / period), max(1, round(1.0 / (RATE * period)))
+    # s, at both ends, where the filter is not settled
+    edge, step = round(1.5 / period), max(1, round(1.0 / (RATE * period)))
     chosen = np.arange(edge, len(data.usable) - edge, step)
     chosen = chosen[data.usable[chosen]]
     if len(chosen) < _LEAST * RATE:
@@ -73,7 +73,8 @@ def condition_slow(
         )
 
     def smooth(values: Array) -> Array:
-        return np.ascontiguousarray(low_pass(values, _CUTOFF, period)[chosen])
+        # Hz: friction matters, acceleration does not
+        return np.ascontiguousarray(low_pass(values, 1.2, period)[chosen])
 
     motion = Motion(*(smooth(values) for values in channels))
     return SlowRecording(motion, smooth(sign * np.abs(given.tau)), measured, hung)

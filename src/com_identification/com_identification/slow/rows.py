@@ -43,7 +43,6 @@ BASE, CLOSED, LEVEL, HUNG, TIED = -1, -2, -3, -4, -5
 """Groups of rows, in place of a joint's index: base, closed chain, level soles, moments about the
 rope's point, values that are tied to others."""
 BLOCK = 5.0  # s, of rows that share their information
-_UNFELT = 1e8  # N^2 or (N m)^2, variance of what no joint of a leg feels
 # m, rad of the soles' tilt under load, correlated over 1 s
 PLACE, TILT = 0.0015 * np.sqrt(RATE), np.deg2rad(0.12) * np.sqrt(RATE)
 _NEAR = 0.02  # rad or m, of a joint's limit, where its torque is not that of its drive
@@ -185,7 +184,8 @@ def _standing(
         a = A[:, c, :, : len(own)]
         base -= a @ whole[:, 6 + own]
         cov += (a * noise.joint[own] ** 2) @ a.transpose(0, 2, 1)
-        cov += _UNFELT * B[:, c] @ B[:, c].transpose(0, 2, 1)
+        # N^2 or (N m)^2, variance of what no joint of a leg feels
+        cov += 1e8 * B[:, c] @ B[:, c].transpose(0, 2, 1)
     usable = np.flatnonzero(~near[:, robot.legs].any(axis=1))
     base = np.linalg.solve(np.linalg.cholesky(cov[usable]), base[usable])
     found: list[tuple[Array, int, Indices]] = [

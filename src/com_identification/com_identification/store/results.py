@@ -23,9 +23,6 @@ from com_model.files import write_file
 from com_model.text import quote
 from com_model.urdf.editing import Inertial, edit_inertials
 
-FORMAT = 1
-_INFORMED = 0.95  # of the prior's standard deviation: above, the data have next to no information
-_SHIFT = 1e-5  # m, of the whole robot's CoM, that the data determine
 _OF_BODY = tuple(
     f"{prior}{key}{std}"
     for prior in ("", "prior_")
@@ -134,7 +131,7 @@ def to_document(
         extra: further sections.
     """
     document = {
-        "format": FORMAT,
+        "format": 1,
         "robot": {
             "name": model.name,
             "mass": model.mass,
@@ -286,8 +283,10 @@ def trusted_bodies(found: Identification) -> Flags:
     least = np.min(np.where(np.isnan(ratios), np.inf, ratios), axis=1)
     before = found.prior_mass[:, None] * np.nan_to_num(found.prior_com)
     change = found.mass[:, None] * np.nan_to_num(found.com) - before
-    moves = np.linalg.norm(change, axis=1) / found.total_mass > _SHIFT
-    return np.asarray((least < _INFORMED) | moves | np.isnan(ratios).all(axis=1))
+    # 10 um of the whole robot's CoM, which the data determine
+    moves = np.linalg.norm(change, axis=1) / found.total_mass > 1e-5
+    # above 95 % of the prior's standard deviation the data have next to no information
+    return np.asarray((least < 0.95) | moves | np.isnan(ratios).all(axis=1))
 
 
 def corrected_inertials(

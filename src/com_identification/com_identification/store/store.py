@@ -114,8 +114,11 @@ class PostureStore:
         try:
             with _errors(str(self.path), fix):
                 if not self.path.exists() and old.exists():
-                    text = "has postures of an earlier version: load() reads them"
-                    self.warnings = (f"{old} {text}.",)
+                    self.warnings = (
+                        (
+                            f"{old} has postures of an earlier version: load() reads them."
+                        ),
+                    )
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 self._open()
         except StoreError:
@@ -245,8 +248,9 @@ class PostureStore:
         if target.exists() and target.samefile(self.path):
             raise StoreError(f"{target} is the store itself, which is on disk already")
         if target.exists() and not overwrite:
-            fix = "give another name, or allow overwriting"
-            raise OutputError(f"{target} exists already: {fix}")
+            raise OutputError(
+                f"{target} exists already: give another name, or allow overwriting"
+            )
         fix = "Free space on the disk, or give a directory that can be written to"
         with self._writing() as database, _errors(str(target), fix, OutputError):
             _copy(database, target, overwrite)
@@ -288,12 +292,15 @@ class PostureStore:
         """Opens the file, makes it where it is missing, and reads it."""
         self.path.touch()
         if _is_of_lines(self.path):
-            fix = "give a new file, and load this one into it"
-            raise StoreError(f"{self.path} has the format of an earlier version: {fix}")
+            raise StoreError(
+                f"{self.path} has the format of an earlier version: "
+                "give a new file, and load this one into it"
+            )
         self._database = database = _connect(self.path)
         database.execute("PRAGMA locking_mode = EXCLUSIVE")
-        tables = "SELECT COUNT(*) FROM sqlite_schema"
-        is_new = not database.execute(tables).fetchone()[0]
+        is_new = not database.execute("SELECT COUNT(*) FROM sqlite_schema").fetchone()[
+            0
+        ]
         if not is_new:  # before WAL mode, which changes the file of another program
             self._contents = self._read(database, self.path)
         database.execute("PRAGMA journal_mode = WAL")
@@ -397,8 +404,12 @@ def _copy(database: sqlite3.Connection, path: Path, overwrite: bool) -> None:
 
 def _connect(path: Path, options: str = "mode=rwc") -> sqlite3.Connection:
     """Connects to a database that is not trusted; `options` are those of SQLite's URIs."""
-    uri = f"{path.absolute().as_uri()}?{options}"
-    database = sqlite3.connect(uri, timeout=0.0, uri=True, check_same_thread=False)
+    database = sqlite3.connect(
+        f"{path.absolute().as_uri()}?{options}",
+        timeout=0.0,
+        uri=True,
+        check_same_thread=False,
+    )
     if sys.version_info >= (3, 11):  # before, SQLite's own limit counts, 1 GB
         database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, records.MAX_RECORD)
     database.execute("PRAGMA trusted_schema = OFF")

@@ -27,10 +27,7 @@ from com_model import RobotModel
 from com_model.arrays import Array, FrozenArrays, as_array
 from com_model.bodies import Indices
 
-OFFSET_STD = np.radians(1.5)  # rad: play and jig of a robot like HOAP-2
 COM_LIMIT = 0.005  # m, largest plausible error of a link's CoM
-SOFTEST = 0.2  # rad/(N m)
-NOISE = np.radians(0.5)  # rad, of a measured tip angle
 _PROBE = np.radians(0.05)  # rad, for the slope of the margin
 _FAR = np.radians(60.0)  # rad, error where there is no tip angle
 
@@ -140,8 +137,9 @@ def zero_offsets(model: RobotModel, groups: Sequence[Sequence[str]]) -> Candidat
         groups: names of joints that share a bias.
     """
     labels = tuple(f"offset {', '.join(group)} (rad)" for group in groups)
+    # 1.5 degrees: play and jig of a robot like HOAP-2
     return _candidate(
-        model, labels, 0.0, OFFSET_STD, -0.2, 0.2, offset=_columns(model, groups)
+        model, labels, 0.0, np.radians(1.5), -0.2, 0.2, offset=_columns(model, groups)
     )
 
 
@@ -153,7 +151,8 @@ def compliance(model: RobotModel, joints: Sequence[str]) -> Candidate:
         joints: their names.
     """
     label, columns = ("compliance (rad/(N m))",), _columns(model, [joints])
-    return _candidate(model, label, 0.01, np.inf, 0.0, SOFTEST, compliance=columns)
+    # rad/(N m), the softest joint
+    return _candidate(model, label, 0.01, np.inf, 0.0, 0.2, compliance=columns)
 
 
 def backlash(model: RobotModel, joints: Sequence[str]) -> Candidate:
@@ -286,7 +285,7 @@ def fit(
     candidate: Candidate,
     only: Sequence[int] | Indices | None = None,
     start: ArrayLike | None = None,
-    noise: float = NOISE,
+    noise: float = np.radians(0.5),
 ) -> TipFit:
     """Fits the parameters of a candidate to tip angles (maximum a posteriori).
 

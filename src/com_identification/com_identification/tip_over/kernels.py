@@ -16,10 +16,6 @@ from com_model.dynamics import GRAVITY
 from com_model.dynamics.tree_kernels import Tree, set_poses
 from com_model.geometry.vector_kernels import cross, dot, set_point, turned, turned_back
 
-SMALLEST_LOAD = 0.1  # N m, above which a joint is at one end of its backlash
-
-_SETTLE_TOLERANCE, _SETTLE_STEPS = 1e-10, 80  # rad
-_TIP_TOLERANCE, _TIP_STEPS = 1e-9, 60  # rad
 _LONGEST_STEP = 0.2  # rad
 _FIRST_STEP = 1e-3  # rad
 
@@ -146,18 +142,20 @@ def settle(encoders: Array, robot: TippingRobot, state: RockingState) -> bool:
         Whether it converged: joints that are too soft have no equilibrium.
     """
     joints, q, load = robot.joints, state.q, state.load
-    for _ in range(_SETTLE_STEPS):
+    for _ in range(80):
         _compute_loads(robot, state)
         change = 0.0
         for j in range(len(q)):
-            side = tanh(load[j] / SMALLEST_LOAD)
+            # above 0.1 N m a joint is at one end of its backlash
+            side = tanh(load[j] / 0.1)
             new = encoders[j] + joints.offset[j] - joints.compliance[j] * load[j]
             new -= 0.5 * joints.backlash[j] * side
             change = max(change, abs(new - q[j]))
             q[j] = new
         if not change < 1e3:
             return False
-        if change < _SETTLE_TOLERANCE:
+        # converged, rad
+        if change < 1e-10:
             return True
     return change < 1e-5
 
@@ -197,7 +195,7 @@ def find_tip_angle(
     s, before, f_before = guess, guess - _FIRST_STEP, np.nan
     for j in range(n):
         q[j] = start[j] + guess * rate[j] + joints.offset[j]
-    for _ in range(_TIP_STEPS):
+    for _ in range(60):
         for j in range(n):
             encoders[j] = start[j] + s * rate[j]
             q[j] += (s - before) * rate[j]
@@ -214,6 +212,7 @@ def find_tip_angle(
         step = min(max(step, -_LONGEST_STEP), _LONGEST_STEP)
         before, f_before = s, f
         s += step
-        if abs(step) < _TIP_TOLERANCE:
+        # converged, rad
+        if abs(step) < 1e-9:
             return s
     return np.nan

@@ -49,11 +49,9 @@ _KEYS = {
     "compliance_rad_per_nm": "compliance",
     "backlash_rad": "backlash",
 }
-_FACING = 0.5  # cosine: edges within 60 degrees of the direction count as on that side
 _FLAT = 2e-3  # rad and m: by which the soles may differ from one ground plane
 _SUFFIX = "_rad"
 _SLACK = 1e-6  # rad: rounded limits
-_SCAN = 64  # angles that are evaluated before the search
 
 
 @dataclass(frozen=True)
@@ -351,7 +349,8 @@ def _edges(R: Array, p: Array, standing: list[Foot], test: TipTest) -> Array:
     )
     side = np.array([[1, 0], [-1, 0], [0, 1], [0, -1]])[DIRECTIONS.index(test.falls)]
     edges = np.column_stack((out, (out * corners).sum(axis=1)))
-    return np.ascontiguousarray(edges[out @ side > _FACING])
+    # edges within 60 degrees of the direction count as on that side
+    return np.ascontiguousarray(edges[out @ side > 0.5])
 
 
 @dataclass(frozen=True)
@@ -490,7 +489,8 @@ class QuasiStatic:
     def _first_fall(self, case: TipCase, robot: kernels.TippingRobot) -> TipAngle:
         """Finds the first change of sign from 0 on, then searches near it."""
         name, limit, before = case.test.name, case.limits[case.test.turn > 0], np.nan
-        for angle in np.linspace(0.0, limit, _SCAN).tolist():
+        # 64 angles before the search
+        for angle in np.linspace(0.0, limit, 64).tolist():
             state = _settle(case, angle, robot)
             if (
                 state is None

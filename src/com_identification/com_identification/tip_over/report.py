@@ -84,10 +84,11 @@ def plot_angles(comparison: TipComparison) -> Figure:
     errors = np.degrees([columns[name] for name in order]).T - measured[:, None]
     size = (3.6 + 0.95 * len(order), 2.9 + 0.32 * len(tests))
     (before, *_, after) = comparison.ours
-    title = (
-        f"by {before} {means[before]:.2f} deg, by {after} {means[after]:.2f} deg off"
+    figure = new_figure(
+        size,
+        f"Tip angles of {comparison.robot}: "
+        f"by {before} {means[before]:.2f} deg, by {after} {means[after]:.2f} deg off",
     )
-    figure = new_figure(size, f"Tip angles of {comparison.robot}: {title}")
     above, below = figure.subplots(
         2, 1, sharex=True, height_ratios=(1.0, 0.22 * len(tests))
     )

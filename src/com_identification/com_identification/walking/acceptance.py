@@ -17,19 +17,15 @@ from com_identification.walking.unknowns import (
 from com_model.arrays import Array, Flags
 from com_model.text import listing
 
-_FIXED = 1e-4  # of the prior's standard deviation, for masses that are the URDF's
 _WHITENED = 0.5, 0.67  # of joints: the median of noise as large as assumed
 _TEMPERING = 6.0  # of healthy robots 1.5 to 3.6
 _NUISANCE = 4.0  # prior standard deviations; one of 75 normal values exceeds it in 0.5 % of robots
-# standard deviations; directions; of the mass
-_AGREEMENT, _BEST, _CHANGED = 3.0, 20, 0.04
-_SCALE, _LIKELY = 0.03, 2.5  # of the mass; prior standard deviations of the mass
+_AGREEMENT, _CHANGED = 3.0, 0.04  # standard deviations; of the mass
 URDF_MASS = "URDF's mass"
 _LEAST_BLOCKS, _STEP = 2, 6.0  # on each side of a step of the load; standard deviations
 _LOAD_CHANGE = np.array(
     [0.01, 0.003, 0.003, 0.003]
 )  # of the mass; m, first moment over it
-_UNSEEN = 2.0  # of a block's variance, as of the covariance of all
 
 
 def check_payload(found: WalkFit, unknowns: Unknowns, starts: Array) -> None:
@@ -68,7 +64,8 @@ def check_payload(found: WalkFit, unknowns: Unknowns, starts: Array) -> None:
 
     weights, moments, squares = sums(weight), sums(weight * off), sums(weight * off**2)
     left = [s - m**2 / w for w, m, s in zip(weights, moments, squares, strict=True)]
-    variance = _UNSEEN * np.maximum(1.0, (left[0] + left[1]) / (len(H) - 2))
+    # of a block's variance, as of the covariance of all
+    variance = 2.0 * np.maximum(1.0, (left[0] + left[1]) / (len(H) - 2))
     steps = moments[1] / weights[1] - moments[0] / weights[0]
     size = np.abs(steps) / np.sqrt(variance * (1.0 / weights[0] + 1.0 / weights[1]))
     best = int(size.max(axis=1).argmax())
@@ -115,7 +112,8 @@ def accept(
     """
     z = found.z
     x, fixed = unknowns.coefficients(z), unknowns.std.copy()
-    fixed[: unknowns.joint_slice(FRICTIONS[0]).start] *= _FIXED
+    # masses of the URDF, with 1e-4 of their prior standard deviations
+    fixed[: unknowns.joint_slice(FRICTIONS[0]).start] *= 1e-4
     total, tempering = found.information.sum(axis=0), found.tempering
     friction = replace(unknowns, std=fixed)
     urdf = unknowns.coefficients(descend(total, friction, unknowns.mean, tempering))
@@ -150,19 +148,22 @@ def accept(
         agreement(found, unknowns, order % 2 == 0, "odd and even blocks"),
         agreement(found, unknowns, order < len(order) / 2, "first and second half"),
     ]
-    name, limit, mass = "weighed mass", _SCALE, scale.mass
+    # a weighed mass may be 3 % off
+    name, limit, mass = "weighed mass", 0.03, scale.mass
     if mass is None:
         name, mass, own = URDF_MASS, unknowns.model.mass, unknowns.mean
-        limit = _LIKELY * float(
-            np.linalg.norm(unknowns.mass_direction(own) * unknowns.std)
-        )
+        # 2.5 prior standard deviations of the mass
+        limit = 2.5 * float(np.linalg.norm(unknowns.mass_direction(own) * unknowns.std))
     rho = mass / unknowns.total_mass(z)
-    text = (
-        f"the {name} is {100.0 * (rho - 1.0):+.1f} % off that of torques with a mean gain of 1, "
-        f"limit {100.0 * limit:.0f} %: above, torques have a wrong scale or another unit, or the "
-        "robot has another load. Weigh it as it walks: --mass KG"
+    gates.append(
+        AcceptanceTest(
+            name,
+            f"the {name} is {100.0 * (rho - 1.0):+.1f} % off that of torques with a mean gain of "
+            f"1, limit {100.0 * limit:.0f} %: above, torques have a wrong scale or another unit, "
+            "or the robot has another load. Weigh it as it walks: --mass KG",
+            bool(abs(np.log(rho)) < limit),
+        )
     )
-    gates.append(AcceptanceTest(name, text, bool(abs(np.log(rho)) < limit)))
     return tuple(gates)
 
 
@@ -220,16 +221,16 @@ def agreement(
         H = found.information[part].sum(axis=0) / found.tempering
         covariances.append(np.linalg.inv(D.T @ H @ D + np.eye(len(z))))
         estimates.append(-covariances[-1] @ (D.T @ (H @ x) + (z - unknowns.mean) / s))
-    best = np.linalg.eigh(D.T @ found.information.sum(axis=0) @ D)[1][:, -_BEST:]
+    # the 20 best determined directions
+    best = np.linalg.eigh(D.T @ found.information.sum(axis=0) @ D)[1][:, -20:]
     difference = best.T @ (estimates[0] - estimates[1])
     variance = np.einsum("ik,ij,jk->k", best, covariances[0] + covariances[1], best)
     rms = float(np.sqrt((difference**2 / variance).mean()))
     change = float(unknowns.mass_direction(z) * s @ (estimates[1] - estimates[0]))
-    text = (
+    return AcceptanceTest(
+        f"agreement of {what}",
         f"differ by {rms:.1f} standard deviations, limit {_AGREEMENT:g}; masses by "
         f"{100.0 * change:+.1f} %, limit {100.0 * _CHANGED:g} %. A payload changed, or the model "
-        "lacks something"
-    )
-    return AcceptanceTest(
-        f"agreement of {what}", text, rms < _AGREEMENT and abs(change) < _CHANGED
+        "lacks something",
+        rms < _AGREEMENT and abs(change) < _CHANGED,
     )

@@ -30,10 +30,6 @@ from com_model.dynamics.tree_kernels import tree_of
 LONGER = 10.0  # s of a further motion
 # of recordings that nothing is identified from yet: a gait's 6, and UNSEEN
 TEMPERING = 12.0
-# s that motions are made of; s of a recording that is analysed
-_EXCERPT, _LEAST = 2.0, 5.0
-# posterior over prior standard deviation of a body without information
-_STAYS = 0.9
 
 
 class Advice(NamedTuple):
@@ -110,7 +106,8 @@ def advise(
     """
     unknowns = ready.unknowns
     s, D, x = unknowns.std, unknowns.jacobian(z), unknowns.coefficients(z)
-    last = slice(-round(_EXCERPT / ready.data[-1].period), None)
+    # motions are made of the last 2 s
+    last = slice(-round(2.0 / ready.data[-1].period), None)
     loads, airborne = contacts[0][last], contacts[1][last]
     motion = Motion(*(values[last] for values in ready.data[-1].motion))
     data = replace(ready.data[-1], motion=motion, usable=ready.data[-1].usable[last])
@@ -159,7 +156,8 @@ def analyse(
     Raises:
         WalkError: it cannot be used, for the same reasons as in an identification.
     """
-    ready = prepare([log], model, config, _LEAST)
+    # a part of 5 s is analysed
+    ready = prepare([log], model, config, 5.0)
     data, unknowns, robot = ready.data, ready.unknowns, tree_of(ready.model.bodies)
     contacts = [rows.find_contacts(data[0], robot, ready.limbs, model.mass)]
     check_loads(data, contacts, model.mass)
@@ -178,7 +176,8 @@ def stays_at_urdf(ratios: Array) -> bool:
     Args:
         ratios: (10,) posterior over prior standard deviation of its log-Cholesky parameters.
     """
-    return bool(min(ratios[0], ratios[7:].min()) > _STAYS)
+    # a body whose standard deviations stay above 90 % of the prior's has no information
+    return bool(min(ratios[0], ratios[7:].min()) > 0.9)
 
 
 def _consistent_information(
@@ -208,7 +207,6 @@ def _consistent_information(
 
 # --- motions ------------------------------------------------------------------------------------
 _SAME = "more of the same"
-_QUICKER = 1.33
 
 
 def _leant(axis: int, angle: float) -> Callable[[Motion], Motion]:
@@ -234,7 +232,8 @@ def _sideways(motion: Motion) -> Motion:
 
 
 def _quicker(motion: Motion) -> Motion:
-    f, weight = _QUICKER, GRAVITY * motion.up
+    # a third quicker
+    f, weight = 1.33, GRAVITY * motion.up
     rates = {"qd": f, "qdd": f**2, "omega": f, "omega_dot": f**2}
     faster = {name: factor * getattr(motion, name) for name, factor in rates.items()}
     return motion._replace(**faster, force=weight + f**2 * (motion.force - weight))

@@ -35,29 +35,19 @@ from com_model.dynamics import GRAVITY
 from com_model.dynamics.tree_kernels import tree_of
 from com_model.text import listing
 
-BAND, _BANDS = (
-    5.0,
-    (10.0, 20.0),
-)  # Hz, of the estimate; of those that it is compared with
+# of those that it is compared with
+_BANDS = (10.0, 20.0)
 _ROW_RATE = 100.0  # Hz
-_SIGN_SPEED = 0.2  # rad/s, of the direction of friction in a band of 20 Hz
 LEAST_STRIDES, _LEAST_OF_MASS = 15, 5
-_LEAST_TIME, _LEAST_BLOCKS = 2.0, 3  # s; blocks
-_BLOCK = 2.0  # s, of rows whose errors are independent
-_SAME_TYPE = (
-    0.9  # correlation of friction and masses of the same parts of different legs
-)
-_DELAY = 0.004  # s, of torques against the IMU
+_LEAST_TIME = 2.0  # s
 _TYPICAL = np.array(
     [0.1, 0.1, 0.15, 0.02, 0.03, 0.03]
 )  # of weight, and of weight x 0.3 m
-_LEAST_SCATTER = 0.005  # of the weight
 _REPEATS = 0.06  # of the weight, largest part of the vertical residual that repeats
-_CHANGED, _WITHIN = 0.95, 2.0
+_WITHIN = 2.0
 _USEFUL = 0.07, 0.010  # of the mass; m, of x and y
 _PHASES = 25
 _FIXED = 1e-4  # of the prior's standard deviation
-_PASSES = 3
 
 
 class Verdict(Enum):
@@ -191,8 +181,9 @@ def _make_rows(ready: PreparedWalk, data: ConditionedLog) -> tuple[_Rows, str]:
     carried = carrying(data, loads, ready.model.mass)
     smooth = Motion(*(low_pass(v, _BANDS[-1], period) for v in data.motion))
     qd, w = smooth.qd, smooth.omega
+    # rad/s: in a band of 20 Hz the direction of friction is smooth below that
     motion = smooth._replace(
-        sign=np.tanh(qd / _SIGN_SPEED),
+        sign=np.tanh(qd / 0.2),
         qdd=np.gradient(qd, period, axis=0),
         omega_dot=np.gradient(w, period, axis=0),
     )
@@ -239,7 +230,8 @@ class _Solver:
                 flat = low_pass(each.X.reshape(len(each.X), -1), band, each.period)
                 used = np.flatnonzero(each.used)[::step]
                 parts.append(flat[used].reshape(-1, *each.X.shape[1:]))
-                own = np.floor(used * each.period / _BLOCK).astype(int)
+                # errors of rows in blocks of 2 s are independent
+                own = np.floor(used * each.period / 2.0).astype(int)
                 blocks.append(since + np.unique(own, return_inverse=True)[1])
                 since = int(blocks[-1].max(initial=since - 1)) + 1
             self.cache[band] = np.concatenate(parts), np.concatenate(blocks)
@@ -248,7 +240,8 @@ class _Solver:
     def prior(self, biases: bool, inertials: bool) -> Array:
         """Factor (Z + 1, Z + 1) of the prior's covariance; gains are fixed."""
         u, n = self.unknowns, self.unknowns.model.n_joints
-        std = np.append(u.std, _DELAY)
+        # s, of torques against the IMU
+        std = np.append(u.std, 0.004)
         std[u.joint_slice("gain")] *= _FIXED
         if not biases:
             std[u.joint_slice("torque_bias")] *= _FIXED
@@ -261,7 +254,8 @@ class _Solver:
             own = np.arange(n) + u.joint_slice(kind).start
             alike += [own[column[column >= 0]] for column in limbs.joints.T]
         for same in alike:
-            correlation[np.ix_(same, same)] += _SAME_TYPE * (1.0 - np.eye(len(same)))
+            # friction and masses of the same parts of different legs are correlated by 0.9
+            correlation[np.ix_(same, same)] += 0.9 * (1.0 - np.eye(len(same)))
         return np.asarray(std[:, None] * np.linalg.cholesky(correlation))
 
     def solve(
@@ -287,7 +281,7 @@ class _Solver:
             u.joint_slice(FRICTIONS[0]).start, u.joint_slice(FRICTIONS[-1]).stop
         )
         mean, z = np.append(u.mean, 0.0), np.append(u.mean, 0.0)
-        for _ in range(_PASSES):
+        for _ in range(3):
             D = block_diag(u.jacobian(z[:-1]), 1.0)
             x = np.append(u.coefficients(z[:-1]), z[-1])
             A = (X / size[:, None]) @ D
@@ -410,7 +404,8 @@ def _mass_only(
     X = np.array(means)
     X[:, [0, 1, 3, 4, 5]] = 0.0  # of a trunk whose tilt is not known
     x = np.append(solver.unknowns.coefficients(solver.unknowns.mean), 0.0)
-    least = _LEAST_SCATTER * GRAVITY * solver.unknowns.model.mass
+    # half a percent of the weight at least
+    least = 0.005 * GRAVITY * solver.unknowns.model.mass
     scatter = np.hypot((X[:, 2] @ x).std() / np.sqrt(strides), least)
     found = solver.solve(
         X.mean(axis=0)[None], np.zeros(1, dtype=np.int64), size=np.full(6, scatter)
@@ -422,8 +417,9 @@ def _mass_only(
 def _with_com(
     solver: _Solver, scale: Scale, strides: int, notes: tuple[str, ...]
 ) -> Evidence:
-    X, blocks = solver.filtered(BAND)
-    if blocks.max(initial=0) < _LEAST_BLOCKS:
+    # the estimate is in a band of 5 Hz
+    X, blocks = solver.filtered(5.0)
+    if blocks.max(initial=0) < 3:
         raise WalkError(
             f"{strides} steady strides: expected {LEAST_STRIDES} or more. Let the robot walk "
             "straight ahead for 10 s"
@@ -519,8 +515,8 @@ def _judged(
     elif not problems:
         problems = (
             f"{differ}, but "
-            f"{'masses explain no more than friction does' if fit else 'no IMU shows why'}: "
-            "weigh the robot, check torques' scale and record more different gaits",
+            f"{'masses explain no more than friction does' if fit else 'no IMU shows why'}: weigh "
+            "the robot, check torques' scale and record more different gaits",
         )
     return Evidence(
         verdict,
@@ -598,7 +594,8 @@ def _held_out(solver: _Solver, X: Array, blocks: Indices) -> tuple[float, float,
             residuals[k, fold] = squares[:3].sum(), squares[3:].sum()
     force = np.sqrt(residuals[:, :, 0].mean(axis=1))
     ratio = np.sqrt(residuals[1] / np.maximum(residuals[0], 1e-12))
-    better = ((ratio < _CHANGED).any(axis=1)).sum() >= 5
+    # better: a residual smaller by 5 %, in five of six parts
+    better = ((ratio < 0.95).any(axis=1)).sum() >= 5
     return float(force[0]), float(force[1]), bool(better)
 
 

@@ -24,15 +24,10 @@ from com_identification.walking.unknowns import FRICTIONS, DesignMatrix, Unknown
 from com_model.arrays import Array, Flags
 from com_model.bodies import Indices
 
-_HUBER = 2.5  # standard deviations
-_FLOOR = 0.3  # of the scales
-_STEPS, _REWEIGHTINGS = 20, 3
-_SETTLED = 1e-3  # prior standard deviations
 _LEAST = 0.01  # of the gains
 _VISIBLE = 0.02, 0.05  # of the noise of the base's rows, of a joint's own
 _DOMINATED = 10.0  # information over the prior's
 _BLOCKS = (1, 2, 4)  # blocks of rows that make one of the scores, 5, 10, 20 s
-_LEAST_BLOCKS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +59,7 @@ def fit(rows: DesignMatrix, unknowns: Unknowns, start: Array | None = None) -> W
     """
     z = unknowns.mean if start is None else start
     c, n, base = 1.0, unknowns.model.n_joints, rows.base
-    for _ in range(_REWEIGHTINGS):
+    for _ in range(3):
         residual = rows.X @ unknowns.coefficients(z)
         weights = huber_weights(residual, rows.joint)
         H, squares = block_information(rows, weights), weights * residual**2
@@ -107,7 +102,7 @@ def undetermined(rows: DesignMatrix, unknowns: Unknowns) -> Flags:
     return result
 
 
-def huber_weights(residual: Array, joint: Indices, floor: float = _FLOOR) -> Array:
+def huber_weights(residual: Array, joint: Indices, floor: float = 0.3) -> Array:
     """Returns weights, with a scale of base rows and one of the rows of each joint.
 
     Args:
@@ -119,9 +114,8 @@ def huber_weights(residual: Array, joint: Indices, floor: float = _FLOOR) -> Arr
     for own in (joint == j for j in np.unique(joint)):
         size = np.abs(residual[own])
         scale = max(floor, 1.4826 * float(np.median(size)))
-        weights[own] = (
-            np.minimum(1.0, _HUBER * scale / np.maximum(size, 1e-12)) / scale**2
-        )
+        # Huber's threshold: 2.5 standard deviations
+        weights[own] = np.minimum(1.0, 2.5 * scale / np.maximum(size, 1e-12)) / scale**2
     return weights
 
 
@@ -165,7 +159,7 @@ def descend(
         return float(x @ H @ x / c + (((z - mean) / s) ** 2).sum() - 2.0 * logs)
 
     now = cost(z)
-    for _ in range(_STEPS):
+    for _ in range(20):
         D, x = unknowns.jacobian(z) * s, unknowns.coefficients(z)
         gradient = D.T @ (H @ x) / c + (z - mean) / s
         curvature = D.T @ H @ D / c + np.eye(len(z))
@@ -181,7 +175,8 @@ def descend(
         if there > now:
             break
         z, now = z + factor * step, there
-        if np.abs(step / s).max() < _SETTLED:
+        # prior standard deviations
+        if np.abs(step / s).max() < 1e-3:
             break
     return z
 
@@ -195,7 +190,8 @@ def _temperings(H: Array, unknowns: Unknowns, z: Array) -> list[float]:
     result = []
     for size in _BLOCKS:
         count = len(scores) // size
-        if count < _LEAST_BLOCKS or not strong.any():
+        # four scores or more, each of `size` blocks
+        if count < 4 or not strong.any():
             continue
         sums = np.add.reduceat(scores[: count * size], size * np.arange(count), axis=0)
         sums -= sums.mean(axis=0)

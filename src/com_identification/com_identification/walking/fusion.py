@@ -25,8 +25,6 @@ from com_identification.walking.identify import WalkResult
 from com_identification.walking.kernels import BODY
 from com_model import Foot
 
-_KNOWN = 1e-10  # of the largest variance: directions that are known
-
 
 def fuse(
     walk: WalkResult,
@@ -56,7 +54,8 @@ def fuse(
     priors = BodyPriors(mass, com, mass_std, np.nan_to_num(com_std), low, high, prior)
     found = identify(walk.model, feet, postures, settings, priors)
     C_t = found.covariance
-    K = walk.covariance @ T.T @ np.linalg.pinv(prior, rcond=_KNOWN, hermitian=True)
+    # directions with less than 1e-10 of the largest variance are known
+    K = walk.covariance @ T.T @ np.linalg.pinv(prior, rcond=1e-10, hermitian=True)
     covariance = walk.covariance - K @ (prior - C_t) @ K.T
     scatter, limit = found.variance_factor, found.variance_limit
     gate = AcceptanceTest(

@@ -12,12 +12,7 @@ from scipy.ndimage import uniform_filter1d
 from com_model.arrays import Array, Flags
 from com_model.bodies import Indices
 
-_CHUNK = 4.0  # s, with one stride time
 _STRIDE = 0.2, 1.6  # s, of one stride
-_SLOW = 2.0  # s, slower motion is no gait
-_ALIKE, _FIRST = 0.7, 0.9  # correlation with the stride before; of the best one
-_WHOLE, _USABLE = 0.85, 0.75  # of a stride's samples
-_LEAST_SIZE = 0.02  # rad or m, rms of the joints
 
 
 class Gait(NamedTuple):
@@ -57,12 +52,14 @@ class Gait(NamedTuple):
         count = np.bincount(self.stride)
         good = np.bincount(self.stride, self.steady & usable)
         usual = np.median(count[count > 0])
+        # 85 % of a stride's samples
         whole = np.flatnonzero(
-            (np.bincount(self.stride, self.steady) > _WHOLE * count)
+            (np.bincount(self.stride, self.steady) > 0.85 * count)
             & (count > 0.9 * usual)
         )
         inner = whole[np.isin(whole - 1, whole) & np.isin(whole + 1, whole)]
-        return inner[good[inner] > _USABLE * count[inner]]
+        # three quarters of a stride's samples
+        return inner[good[inner] > 0.75 * count[inner]]
 
 
 def find_gait(q: Array, period: float) -> Gait:
@@ -72,9 +69,11 @@ def find_gait(q: Array, period: float) -> Gait:
         q: (N, k) rad or m, joints of the legs.
         period: s, between samples.
     """
-    y = q - uniform_filter1d(q, max(1, round(_SLOW / period)), axis=0)
+    # a stride of 2 s or more is no gait
+    y = q - uniform_filter1d(q, max(1, round(2.0 / period)), axis=0)
     N = len(y)
-    edges = np.linspace(0, N, max(1, round(N * period / _CHUNK)) + 1).astype(int)
+    # pieces of 4 s have one stride time each
+    edges = np.linspace(0, N, max(1, round(N * period / 4.0)) + 1).astype(int)
     steady, stride = np.zeros(N, dtype=np.bool_), np.zeros(N, dtype=np.int64)
     phase, chunk, since = np.zeros(N), np.zeros(N, dtype=np.int64), 0
     for number, (a, b) in enumerate(pairwise(edges)):
@@ -105,7 +104,8 @@ def stride_time(y: Array, period: float) -> float:
     peaks = 1 + np.flatnonzero((found[1:-1] >= found[:-2]) & (found[1:-1] > found[2:]))
     if not len(peaks) or found[peaks].max() <= 0.0:
         return float(lags[-1] * period)
-    best = int(peaks[np.argmax(found[peaks] > _FIRST * found[peaks].max())])
+    # the first period whose correlation has 90 % of the best one
+    best = int(peaks[np.argmax(found[peaks] > 0.9 * found[peaks].max())])
     a, b, c = found[best - 1 : best + 2]
     return float((lags[best] + 0.5 * (a - c) / (a - 2.0 * b + c)) * period)
 
@@ -114,7 +114,8 @@ def _repeats(y: Array, a: int, b: int, lag: int) -> Flags:
     """Whether samples a to b are as those a stride before or a stride after, over a stride."""
     result = np.zeros(b - a, dtype=np.bool_)
     size = uniform_filter1d((y**2).sum(axis=1), lag)
-    large = size[a:b] > y.shape[1] * _LEAST_SIZE**2
+    # rad or m, rms of the joints
+    large = size[a:b] > y.shape[1] * 0.02**2
     for shift in (lag, -lag):
         other = np.roll(y, shift, axis=0)
         product = uniform_filter1d((y * other).sum(axis=1), lag)
@@ -122,5 +123,6 @@ def _repeats(y: Array, a: int, b: int, lag: int) -> Flags:
             np.sqrt(np.maximum(size * np.roll(size, shift), 0.0)), 1e-12
         )
         inside = np.arange(a, b) - shift
-        result |= (alike[a:b] > _ALIKE) & (inside >= 0) & (inside < len(y))
+        # steady: a correlation of 0.7 or more with the stride before
+        result |= (alike[a:b] > 0.7) & (inside >= 0) & (inside < len(y))
     return result & large

@@ -31,13 +31,11 @@ from com_model.dynamics.tree_kernels import tree_of
 UNSEEN = (
     2.0  # factor of the covariance, for errors that the scores of few gaits do not show
 )
-_RIGID = 1.6  # % of the torques unexplained with rigid joints, hard ground and an IMU without delay
 _PASSES = 2
 FIXED = 1e-3  # of the prior's standard deviation, for unknowns that the rows do not determine
 _NUMB = (
     ". Required, as legs with too few joints do not feel all that acts on their feet"
 )
-_HELD_OUT = 0.15  # of the blocks, at the end
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +151,8 @@ def identify_walking(
             fixed = undetermined(made, unknowns)
             unknowns = replace(unknowns, std=np.where(fixed, FIXED, 1.0) * prior.std)
         starts, number = np.unique(made.block, return_inverse=True)
-        split = int(np.searchsorted(number, np.floor((1.0 - _HELD_OUT) * len(starts))))
+        # the last 15 % of the blocks
+        split = int(np.searchsorted(number, np.floor((1.0 - 0.15) * len(starts))))
         found = fit(_select(made, slice(split)), unknowns, z)
         z = found.z
         if k + 1 < _PASSES:
@@ -167,8 +166,9 @@ def identify_walking(
     unseen, x = _select(made, slice(split, None)), unknowns.coefficients(z)
     gates = acceptance.accept(found, unknowns, unseen, scale)
     # errors of the model move the estimate in proportion to what they leave unexplained
+    # rigid joints, hard ground and an IMU without delay leave 1.6 % unexplained
     factor = (
-        max(1.0, acceptance.unexplained(unseen, x, unknowns.gain_columns) / _RIGID) ** 2
+        max(1.0, acceptance.unexplained(unseen, x, unknowns.gain_columns) / 1.6) ** 2
     )
     found = fit(made, unknowns, z)
     acceptance.check_payload(found, unknowns, starts)

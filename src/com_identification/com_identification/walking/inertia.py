@@ -24,7 +24,6 @@ _ROWS, _COLUMNS = (
 )
 """Entries d, s, t of U."""
 _I, _J = np.triu_indices(3)
-_LEAST = 1e-3  # m, smallest radius of gyration of a body
 
 
 def to_eta(bodies: Bodies) -> Array:
@@ -42,7 +41,8 @@ def to_eta(bodies: Bodies) -> Array:
         np.ones(len(m)), 0.0 * t, inertia / m[:, None, None] - steiner(t)
     )
     values, axes = np.linalg.eigh(spread[:, :3, :3])
-    values = np.maximum(values, np.maximum(1e-3 * values[:, 2:], _LEAST**2))
+    # a radius of gyration is at least 1 mm
+    values = np.maximum(values, np.maximum(1e-3 * values[:, 2:], 1e-3**2))
     spread = (axes * values[:, None, :]) @ axes.transpose(0, 2, 1)
     V = np.linalg.cholesky(spread[:, ::-1, ::-1])[:, ::-1, ::-1]
     entries = V[:, _ROWS[:6], _COLUMNS[:6]]

@@ -19,8 +19,6 @@ from com_identification.walking.log import walking_parts
 from com_identification.walking.unknowns import Scale
 from com_model import RobotConfig, RobotModel
 
-_AGREE, _WITHIN = 3.0, 2.0  # standard deviations
-
 
 class Judgement(NamedTuple):
     """What recordings say of a robot; one of both is there.
@@ -76,14 +74,18 @@ def judge_walk(
     values, slopes = trunk_values(result.unknowns, result.z)
     std = np.sqrt(np.diag(slopes @ result.covariance @ slopes.T))
     off = float((np.abs(values - own) / np.sqrt(std**2 + variance)).max())
-    if off > _AGREE:
-        note = (
-            f"the estimate of all masses differs from that of 5 Hz by {off:.1f} standard "
-            "deviations: accelerations are noisy or late against torques, and it does not count"
+    # more than 3 standard deviations apart: the estimates disagree
+    if off > 3.0:
+        return Judgement(
+            None,
+            evidence.noted(
+                f"the estimate of all masses differs from that of 5 Hz by {off:.1f} standard "
+                "deviations: accelerations are noisy or late against torques, and it does not count"
+            ),
         )
-        return Judgement(None, evidence.noted(note))
     urdf, _ = trunk_values(result.unknowns, result.unknowns.mean)
-    far = bool((np.abs(values - urdf) > _WITHIN * std).any())
+    # beyond two standard deviations the URDF is corrected
+    far = bool((np.abs(values - urdf) > 2.0 * std).any())
     judged = replace(
         evidence,
         verdict=Verdict.CORRECTED if far else Verdict.CONFIRMED,

@@ -15,22 +15,12 @@ from com_model.arrays import Array, Flags
 from com_model.dynamics import GRAVITY
 
 FORCE_CUTOFF = 25.0  # Hz, of the low-pass filter of the feet's forces
-_CUTOFF, _SIGN_CUTOFF = 80.0, 60.0  # Hz
-# Hz, of the specific force that shows the vertical where nothing else does
-_UP_CUTOFF = 0.5
+_CUTOFF = 80.0  # Hz
 _NYQUIST = 0.4  # of the rate of the samples is the highest cutoff
-_SIGN_SPEED = 0.02  # rad/s
-_GAP = 3.5  # periods without a sample after which there is a gap
-_HELD = 7  # consecutive samples equal to the one before
-_MOST_LOST = 0.4  # fraction of the samples; a lossy link loses 20 to 40 %
 GOOD_RATE = 150.0  # Hz, of joint states; below, the report says what that costs
 # Hz. A trot at 125, 100 and 83 Hz has 2 to 4 times the error and standard deviation of 500 Hz; at
 # 62 and 50 Hz the tests on held-out data refuse it
 _LEAST_RATE = 50.0
-# rad/s, rms over 1 s: a G1 that walks slowly has 0.09, one that stands and sways 0.03; s; s
-_MOVING, _PART, _DIFFERENCE = 0.05, 3.0, 0.05
-# of the mean spacing; of the samples; s, of samples spaced evenly, more than a burst (0.6 s)
-_BURST, _BURSTS, _EVEN = 0.2, 0.1, 1.0
 _PAUSE = 1.0  # s; a lossy link misses less
 
 
@@ -80,7 +70,8 @@ def condition(
     for part in parts:
         readings = np.hstack(part)
         same = (np.diff(readings, axis=0, prepend=np.nan) == 0.0).all(axis=1)
-        held = minimum_filter1d(same.astype(np.uint8), _HELD).astype(np.bool_)
+        # seven consecutive samples equal to the one before: the sensor is frozen
+        held = minimum_filter1d(same.astype(np.uint8), 7).astype(np.bool_)
         usable &= np.isfinite(readings).all(axis=1) & ~held
     time, first = np.unique(log.time[usable], return_index=True)
     first = np.flatnonzero(usable)[first]
@@ -91,13 +82,15 @@ def condition(
             "better 500 Hz. Raise the driver's rate"
         )
     grid = np.arange(time[0], time[-1], period)
+    # 3.5 periods without a sample are a gap
     usable, gaps = (
         np.ones(len(grid), dtype=np.bool_),
-        np.flatnonzero(np.diff(time) > _GAP * period),
+        np.flatnonzero(np.diff(time) > 3.5 * period),
     )
     for k in gaps:
         usable[(grid > time[k] - 0.02) & (grid < time[k + 1] + 0.02)] = False
-    if (lost := 1.0 - len(time) / len(grid)) > _MOST_LOST or usable.mean() < 0.4:
+    # a lossy link loses 20 to 40 % of the samples
+    if (lost := 1.0 - len(time) / len(grid)) > 0.4 or usable.mean() < 0.4:
         raise WalkError(
             f"{100.0 * max(lost, 0.0):.0f} % of the samples are missing, in {len(gaps)} gaps: "
             "expected joint states and IMU without gaps. Record on the robot's own disk, or, where "
@@ -123,13 +116,15 @@ def condition(
     omega, force = smooth(log.angular_velocity) @ R.T, smooth(log.specific_force) @ R.T
     omega_dot = rate(omega)
     force = force - np.cross(omega_dot, p) - np.cross(omega, np.cross(omega, p))
-    up = smooth(log.up) if log.up is not None else low_pass(force, _UP_CUTOFF, period)
+    # Hz, of the specific force that shows the vertical where nothing else does
+    up = smooth(log.up) if log.up is not None else low_pass(force, 0.5, period)
+    # signs of velocities by a band of 60 Hz, smooth below 0.02 rad/s
     motion = Motion(
         q=q,
         qd=qd,
         qdd=rate(qd),
         tau=smooth(effort),
-        sign=np.tanh(low_pass(qd, _SIGN_CUTOFF, period) / _SIGN_SPEED),
+        sign=np.tanh(low_pass(qd, 60.0, period) / 0.02),
         omega=omega,
         omega_dot=omega_dot,
         force=force,
@@ -147,14 +142,14 @@ def in_bursts(time: Array) -> bool:
         time: (N,) s.
     """
     steps = np.diff(time)
-    return (
-        bool((steps < _BURST * steps.mean()).mean() > _BURSTS) if len(steps) else False
-    )
+    # bursts: more than a tenth of the samples follow within a fifth of the mean spacing
+    return bool((steps < 0.2 * steps.mean()).mean() > 0.1) if len(steps) else False
 
 
 def _evened(time: Array) -> Array:
     """Stamps (N,) with the mean spacing of some seconds: what was late was measured in time."""
-    count = int(_EVEN / np.diff(time).mean())
+    # 1 s of samples spaced evenly, more than a burst (0.6 s)
+    count = int(1.0 / np.diff(time).mean())
     width = min(count, len(time) - 1) // 2 * 2 + 1
     line = savgol_filter(time, width, 1) if width > 1 else time
     return np.asarray(np.maximum.accumulate(line) + 1e-9 * np.arange(len(time)))
@@ -180,14 +175,17 @@ def moving(time: Array, q: Array) -> Flags:
         float(np.median(np.diff(time))) if len(time) > 1 else np.inf,
         np.arange(len(time)),
     )
-    step, width = (max(1, round(span / period)) for span in (_DIFFERENCE, 1.0))
+    # velocities by differences over 0.05 s
+    step, width = (max(1, round(span / period)) for span in (0.05, 1.0))
     before, after = np.maximum(k - step, 0), np.minimum(k + step, len(k) - 1)
     change = np.sqrt(((q[after] - q[before]) ** 2).mean(axis=1))
     speed = change / np.maximum(time[after] - time[before], 1e-9)
-    return np.asarray(moving_mean(speed, width) > _MOVING)
+    # rad/s, rms over 1 s: a G1 that walks slowly has 0.09, one that stands and sways 0.03
+    return np.asarray(moving_mean(speed, width) > 0.05)
 
 
-def walking_parts(log: WalkLog, least: float = _PART) -> list[WalkLog]:
+# 3 s of walking or more
+def walking_parts(log: WalkLog, least: float = 3.0) -> list[WalkLog]:
     """Returns the parts of a recording in which joints move.
 
     Where nothing was recorded for _PAUSE s, as between runs in one file, a part ends.

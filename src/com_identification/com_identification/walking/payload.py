@@ -19,7 +19,7 @@ from com_identification.walking.identify import FIXED, WalkResult
 from com_identification.walking.inertia import PARAMETERS
 from com_model.arrays import Array
 
-_OFF, _SURE = 0.03, 3.0  # of the payload; standard deviations
+_OFF = 0.03  # of the payload
 
 
 def with_payload(
@@ -44,12 +44,14 @@ def with_payload(
     rho, u = float((payload / more) ** w), unknowns.scale_direction(x[:size])
     T = np.eye(size, len(x)) - w / more * np.outer(u, d)
     C = T @ J @ T.T + np.outer(u, u) * (((1.0 - w) * s) ** 2 + (w * known) ** 2)
-    limit = _OFF * payload + _SURE * float(np.hypot(spread, std))
-    text = (
+    # three standard deviations
+    limit = _OFF * payload + 3.0 * float(np.hypot(spread, std))
+    gate = AcceptanceTest(
+        "known payload",
         f"{payload:g} kg are {shown:.2f} ± {spread:.2f} kg by torques of a mean gain of 1, limit "
-        f"± {limit:.2f} kg: beyond, torques have a wrong scale, or it is another payload"
+        f"± {limit:.2f} kg: beyond, torques have a wrong scale, or it is another payload",
+        bool(abs(shown - payload) < limit),
     )
-    gate = AcceptanceTest("known payload", text, bool(abs(shown - payload) < limit))
     failed = [
         replace(g, name=f"{g.name}, with payload") for g in loaded.gates if not g.passed
     ]

@@ -20,7 +20,6 @@ from com_model.arrays import Array
 from com_model.npz import read_npz
 
 REPORT, URDF, POSTERIOR = NAMES = ("report.html", "corrected.urdf", "posterior.npz")
-_LARGEST = 2**28  # bytes of all arrays
 _OF_BODIES = ("mass", "com", "inertia")
 _NUISANCES = ("armature", "coulomb", "viscous")  # the first ones of unknowns.KINDS
 
@@ -67,7 +66,8 @@ class RobotPosterior:
             IdentificationError: it is no such file.
         """
         try:
-            data = read_npz(path, _LARGEST)
+            # bytes of all arrays at most
+            data = read_npz(path, 2**28)
             posterior = cls(
                 *(data[key] for key in ("bodies", "joints", "mean", "covariance"))
             )

@@ -30,16 +30,10 @@ from com_model.dynamics import GRAVITY
 from com_model.dynamics.kinematics import body_poses
 from com_model.text import listing, quote
 
-_WALKED = 0.4  # fraction of the time
 LEAST_TIME = 25.0  # s, in all: the covariance needs several blocks of 5 s
 _HANGING_TIME = 0.8  # s, longer than the flight of a run
 _FALLEN = np.deg2rad(45.0)
-# s without a change of the torque; fraction of samples without one
-_STUCK, _ABSENT = 2.0, 0.1
-# rad by which the vertical of a driver without orientation turns at most
-_FROZEN = 1e-6
-_MOST_HANGING = 0.5  # fraction of the time without load on the feet
-_SCALE_SEEN = 0.01  # relative error of an accelerometer that is corrected
+_STUCK = 2.0  # s without a change of the torque
 
 
 def find_limbs(model: RobotModel, config: RobotConfig) -> Limbs:
@@ -189,8 +183,9 @@ def prepare(
     measured = measured_joints(model, limbs, logs)
     imu = config.imu_link or model.root_link
     refuse_units(logs, model, [config.feet] * len(logs), imu)
+    # rad that the vertical turns at most where a driver has no orientation
     frozen = [
-        log.up is not None and np.ptp(log.up, axis=0).max() < _FROZEN for log in logs
+        log.up is not None and np.ptp(log.up, axis=0).max() < 1e-6 for log in logs
     ]
     logs = [
         replace(log, up=None) if same else log
@@ -294,7 +289,8 @@ def accelerometer_scale(each: ConditionedLog) -> float:
     """
     motion = each.motion
     mean = float(np.einsum("ki,ki->k", motion.force, motion.up)[each.usable].mean())
-    return 1.0 if abs(mean / GRAVITY - 1.0) < _SCALE_SEEN else GRAVITY / mean
+    # from 1 % on, the scale of an accelerometer is corrected
+    return 1.0 if abs(mean / GRAVITY - 1.0) < 0.01 else GRAVITY / mean
 
 
 def measured_joints(model: RobotModel, limbs: Limbs, logs: Sequence[WalkLog]) -> Flags:
@@ -317,12 +313,13 @@ def measured_joints(model: RobotModel, limbs: Limbs, logs: Sequence[WalkLog]) ->
             np.nan_to_num(log.effort), int(np.ptp(log.time) / _STUCK) + 1
         )
         spread = np.min([np.ptp(part, axis=0) for part in parts], axis=0)
-        known &= (spread > 1e-6) & (np.isnan(log.effort).mean(axis=0) < _ABSENT)
+        # more than a tenth of the samples without a torque: the joint has none
+        known &= (spread > 1e-6) & (np.isnan(log.effort).mean(axis=0) < 0.1)
     silent = np.setdiff1d(limbs.joints[limbs.joints >= 0], np.flatnonzero(known))
     if len(silent):
         names = listing([model.joint_names[j] for j in silent])
         raise WalkError(
-            f"these joints of the legs report no torque, or one that stays as it is for "
+            "these joints of the legs report no torque, or one that stays as it is for "
             f"{_STUCK:g} s: {names}. Expected `effort` in N m in joint_states: let the driver "
             "publish torques (motor current, times torque constant and gear ratio)"
         )
@@ -360,7 +357,8 @@ def check_motion(
             f"the recordings have {seconds:.1f} s in all: expected {least_time:g} s or more, "
             "better 60 s of six gaits"
         )
-    if walked < _WALKED * seconds:
+    # the feet must carry the robot in 40 % of the time
+    if walked < 0.4 * seconds:
         raise WalkError(
             f"the robot walks in {walked:.1f} of {seconds:.1f} s: expected a recording of walking. "
             "Standing postures are for identify with foot force sensors"
@@ -394,7 +392,8 @@ def check_loads(
         raise WalkError(str(error))
     for number, (each, (loads, _)) in enumerate(zip(data, contacts, strict=True), 1):
         light = ~carrying(each, loads, mass)
-        if light.mean() > _MOST_HANGING:
+        # half of the time without load on the feet
+        if light.mean() > 0.5:
             raise WalkError(
                 f"recording {number}: {each.period * int(np.argmax(light)):.1f} s after the start "
                 f"the feet carry less than {100.0 * SUPPORT_LOAD:.0f} % of the weight for "

@@ -21,7 +21,6 @@ from com_model.html import (
 )
 from com_model.plotting import robot_figure
 
-_WEAK = 0.5  # posterior over prior standard deviation
 _JOINTS = {  # heading by kind, scale, digits
     "coulomb": ("Coulomb friction (N m)", 1.0, 2),
     "viscous": ("viscous friction (N m s)", 1.0, 3),
@@ -69,8 +68,15 @@ def report_page(result: WalkResult) -> str:
     Args:
         result: of the walk.
     """
-    title = "The URDF, in the mean posture of the walk"
-    parts = [svg(robot_figure(result.model, result.posture, title))]
+    parts = [
+        svg(
+            robot_figure(
+                result.model,
+                result.posture,
+                "The URDF, in the mean posture of the walk",
+            )
+        )
+    ]
     for title, lines, head, rows in sections(result):
         parts += [element("h2", title), bullets(lines)]
         parts += [table(head, rows, len(head) - 1)] if rows else []
@@ -180,7 +186,8 @@ def _bodies(result: WalkResult) -> Section:
     for name, own, r in zip(
         names, result.theta[result.unknowns.bodies], ratios, strict=True
     ):
-        weak = min(r[0], r[7:].min()) > _WEAK
+        # posterior over prior standard deviation
+        weak = min(r[0], r[7:].min()) > 0.5
         verdict = (
             "stays at the URDF" if stays_at_urdf(r) else "weak" if weak else "found"
         )
@@ -210,10 +217,11 @@ def _joints(result: WalkResult) -> Section:
         each = zip(values, stds, stds / before, strict=True)
         columns.append([f"{plus_minus(v, s, digits)} ({r:.2f})" for v, s, r in each])
     rows = list(zip(result.model.joint_names, *columns, strict=True))
-    line = "in brackets: the ratio as above; near 1 the value is the one assumed before"
     return (
         "Joints",
-        (line,),
+        (
+            "in brackets: the ratio as above; near 1 the value is the one assumed before",
+        ),
         ("joint", *(head for head, _, _ in _JOINTS.values())),
         rows,
     )

@@ -14,11 +14,6 @@ from com_model.contact import LIGHT_LOAD
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.tree_kernels import Tree
 
-_HALF_WINDOW = 0.04  # s
-_ROW_RATE = 250.0  # Hz
-_HIGH = 0.01  # m, over the lowest foot
-_MARGIN = 0.024  # s, to the nearest doubt about a foot in the air
-
 
 def find_contacts(
     data: ConditionedLog, robot: Tree, limbs: Limbs, mass: float
@@ -39,8 +34,10 @@ def find_contacts(
     foot_loads(robot, limbs, data.motion, loads, heights)
     loads = low_pass(loads, FORCE_CUTOFF, data.period)
     light = loads < LIGHT_LOAD * mass * GRAVITY
-    high = heights - heights.min(axis=1, keepdims=True) > _HIGH
-    reach = 2 * round(_MARGIN / data.period) + 1
+    # 1 cm over the lowest foot
+    high = heights - heights.min(axis=1, keepdims=True) > 0.01
+    # s, to the nearest doubt about a foot in the air
+    reach = 2 * round(0.024 / data.period) + 1
     sure = minimum_filter1d((light & high).astype(np.uint8), reach, axis=0)
     return loads, sure.astype(np.bool_)
 
@@ -73,7 +70,8 @@ def make_rows(
     X = np.empty((sum(count for _, count in planned), len(x)))
     at = 0
     for data, (windows, count) in zip(logs, planned, strict=True):
-        every = max(1, round(1.0 / (_ROW_RATE * data.period)))
+        # rows at 250 Hz
+        every = max(1, round(1.0 / (250.0 * data.period)))
         window_rows(
             robot, limbs, data.motion, noise, windows, every, x, X[at : at + count]
         )
@@ -94,7 +92,8 @@ def _plan(
     data: ConditionedLog, airborne: Flags, limbs: Limbs, measured: Flags
 ) -> tuple[Windows, int]:
     """Windows of a recording, and how many rows they have."""
-    half = max(2, round(_HALF_WINDOW / data.period))
+    # windows of 0.08 s
+    half = max(2, round(0.04 / data.period))
     half += half % 2  # rows of every second sample meet in the middle
     count = max(len(data.usable) // half - 1, 0)
     start = half * np.arange(count)

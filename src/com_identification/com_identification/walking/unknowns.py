@@ -21,10 +21,6 @@ from com_model.bodies import Indices
 from com_model.dynamics.kinematics import body_poses
 
 GAIN_STD = 0.03
-_MASS, _TRUNK_MASS = 0.10, 0.25  # relative; 25 %: a payload is possible
-_COM, _TRUNK_COM = 0.010, 0.040  # m
-_SHAPE, _TRUNK_SHAPE = 0.15, 0.30  # of the radii of gyration
-_ZERO, _ACCELEROMETER, _MOUNTING = np.deg2rad(0.3), 0.1, np.deg2rad(0.5)
 KINDS = (
     *("armature", "coulomb", "viscous", "load_friction"),
     *("gain", "torque_bias", "encoder_zero"),
@@ -260,9 +256,12 @@ def make_unknowns(
         model.bodies.names[0] == np.array(model.bodies.names)[model.bodies.mass > 0.0]
     )
     shear = np.exp(eta[:, [1, 1, 2]])  # radii of gyration
-    sizes = np.where(trunk, _TRUNK_SHAPE, _SHAPE)[:, None]
-    mass = np.where(trunk, _TRUNK_MASS, _MASS)[:, None] / 2.0
-    com = np.repeat(np.where(trunk, _TRUNK_COM, _COM)[:, None], 3, axis=1)
+    # radii of gyration; the trunk's may be those of a payload
+    sizes = np.where(trunk, 0.30, 0.15)[:, None]
+    # 10 % of a mass; a payload of 25 % is possible on the trunk
+    mass = np.where(trunk, 0.25, 0.10)[:, None] / 2.0
+    # m, of the trunk with a payload, and of others
+    com = np.repeat(np.where(trunk, 0.040, 0.010)[:, None], 3, axis=1)
     inertial = np.hstack([mass, np.repeat(sizes, 3, axis=1), sizes * shear, com])
     names = ("rotor_inertia", "coulomb", "viscous", "load_friction")
     values, deviations = (
@@ -270,13 +269,14 @@ def make_unknowns(
         for end in ("", "_std")
     )
     mean = [eta.ravel(), *values, np.zeros(3 * n - 1 + IMU)]
+    # encoder bias, rad; accelerometer bias, m/s^2; mounting, rad
     std = [
         inertial.ravel(),
         *deviations,
         np.full(n - 1, GAIN_STD),
         np.array([own.torque_bias_std for own in actuators], dtype=float),
-        np.full(n, _ZERO),
-        np.repeat([_ACCELEROMETER, _MOUNTING], 3),
+        np.full(n, np.deg2rad(0.3)),
+        np.repeat([0.1, np.deg2rad(0.5)], 3),
     ]
     return Unknowns(model, legs, np.concatenate(mean), np.concatenate(std))
 

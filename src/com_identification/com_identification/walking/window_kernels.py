@@ -22,9 +22,6 @@ from com_model.bodies import Indices
 from com_model.compiled import compiled
 from com_model.dynamics.tree_kernels import Tree
 
-# N^2 or (N m)^2, variance of wrench components that cause no torque in a leg
-_UNFELT = 1e8
-
 
 class Noise(NamedTuple):
     """Standard deviations of the equations' noise.
@@ -80,7 +77,8 @@ def _project(
                     base[i, p] -= a * D[own, p]
                 for m in range(6):
                     covariance[i, m] += a * A[c, m, j] * variances[own]
-        covariance += _UNFELT * (B[c] @ B[c].T)
+        # N^2 or (N m)^2, variance of wrench components that cause no torque in a leg
+        covariance += 1e8 * (B[c] @ B[c].T)
 
 
 @njit
