@@ -6,11 +6,7 @@ import numpy as np
 from identification_scenario import GRAVITY, Array, hoap2
 from rich.console import Console
 
-from com_identification.regression.identifiability import (
-    Identifiability,
-    examine,
-    rank_of,
-)
+from com_identification.regression.result import Identifiability, examine, rank_of
 from com_identification.regression.stances import FlatStance
 from com_identification.regression.statics import Statics
 

@@ -23,9 +23,8 @@ from walking_identification import predict_torques, true_torques
 from walking_lab import GAITS, HELD_OUT, RobotWithErrors, Wrong, record
 
 from com_identification.walking.identify import identify_walking
-from com_identification.walking.inertia import corrected_urdf
 from com_identification.walking.posterior import RobotPosterior
-from com_identification.walking.unknowns import Scale
+from com_identification.walking.unknowns import Scale, corrected_urdf
 from com_model import RobotModel
 from com_model.urdf.editing import Inertial, edit_inertials
 from com_simulation.physics.world_builder import build_world

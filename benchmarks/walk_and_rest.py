@@ -32,7 +32,7 @@ from walking_lab import RobotWithErrors, by_size, record
 from com_identification.exceptions import IdentificationError
 from com_identification.regression.postures import Posture, make_posture
 from com_identification.settings import FitSettings, IdentificationSettings
-from com_identification.walking.fusion import fuse
+from com_identification.walking.combination import fuse
 from com_identification.walking.identify import WalkResult, identify_walking
 from com_identification.walking.unknowns import Scale
 from com_model import Foot, link_pose

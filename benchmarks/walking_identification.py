@@ -37,8 +37,7 @@ from walking_lab import PERIOD, RobotWithErrors, Walk, by_size, imu_pose, record
 from com_bags import WalkLog
 from com_identification.exceptions import IdentificationError
 from com_identification.walking.identify import WalkResult, identify_walking
-from com_identification.walking.inertia import corrected_urdf
-from com_identification.walking.unknowns import Scale
+from com_identification.walking.unknowns import Scale, corrected_urdf
 from com_model import RobotModel
 from com_model.dynamics.inverse_dynamics import Dynamics
 from com_model.dynamics.kinematics import body_poses, link_pose

@@ -62,14 +62,14 @@ from walking_lab import (
 )
 
 from com_identification.walking.identify import WalkResult, identify_walking
-from com_identification.walking.inertia import (
+from com_identification.walking.unknowns import (
+    Scale,
     split,
     theta_jacobian,
     to_eta,
     to_pseudo,
     to_theta,
 )
-from com_identification.walking.unknowns import Scale
 from com_model.dynamics.kinematics import body_poses
 
 Array = NDArray[np.float64]

@@ -31,9 +31,9 @@ from com_bags import (
     find_topics,
     read_walk,
 )
-from com_bags.standard_types import IMU
+from com_bags.channels import IMU
 from com_estimation.commands.trunk_bag import estimates
-from com_identification.walking.judgement import judge_walk
+from com_identification.walking.combination import judge_walk
 from com_model import ComModelError, RobotConfig, RobotModel, load_robot
 
 MAPPINGS = Path(__file__).resolve().parent / "real_data"

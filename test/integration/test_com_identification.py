@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 from std_srvs.srv import Trigger
 
 from com_identification.nodes.com_identification import ComIdentification
-from com_identification.nodes.identification_conversions import culprits_to_evidence
+from com_identification.nodes.identification_conversions import causes_to_evidence
 from com_model import Sesc
 from com_msgs import action, srv
 from com_msgs.msg import CentroidalDiagnosis, Culprit, IdentificationResult, WalkState
@@ -300,7 +300,7 @@ def test_a_zero_that_the_diagnosis_names_is_tared_with_both_feet_on_the_ground(
         kind=Culprit.WRENCH_ZERO, named=True, parts=["l_sole"], parameters=[1.0] * 6
     )
     world.send("diagnosis", CentroidalDiagnosis(culprits=[zero, unsure]))
-    world.spin_until(lambda: scenario.node._current.culprits, "the diagnosis")
+    world.spin_until(lambda: scenario.node._current.causes, "the diagnosis")
     tared = scenario.call(srv.TareWrench, "tare_wrench", diagnosed=True, timeout=100.0)
     assert tared.success, tared.message
     assert tared.feet == ["r_sole"]
@@ -339,7 +339,7 @@ def test_the_stabilisers_offset_is_a_posture_where_there_is_no_diagnosis(
     assert list(found.result.outliers) == []
     assert found.result.bodies[0].com_std.x < without.result.bodies[0].com_std.x
     world.send("diagnosis", CentroidalDiagnosis())
-    world.spin_until(lambda: session.culprits is not None, "the diagnosis")
+    world.spin_until(lambda: session.causes is not None, "the diagnosis")
     instead = ask(use_diagnosis=True)
     assert instead.success, instead.message
     assert list(instead.result.postures) == [1, 2, 3]
@@ -362,7 +362,7 @@ def test_what_a_diagnosis_knows_becomes_evidence(robot):
         kind=Culprit.TRUNK_COM, parts=[trunk], parameters=moment.tolist(), axes=axes
     )
     com.std = [0.001] * 3
-    found = culprits_to_evidence([encoder, tilt, com], model, rest)
+    found = causes_to_evidence([encoder, tilt, com], model, rest)
     assert found.errors["joint_offset", ankle] == (-0.01, 1e-3)
     up = np.array([0.0, 0.0, 1.0])
     e = turn.apply([0.01, -0.02, 0.0])

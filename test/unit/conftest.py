@@ -5,7 +5,7 @@ import pytest
 from rosbags.rosbag2 import CompressionFormat, StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
-from com_bags.standard_types import IMU, JOINT_STATE, WRENCH
+from com_bags.channels import IMU, JOINT_STATE, WRENCH
 from com_model import RobotModel
 
 START = 1_700_000_000_000_000_000

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from com_model.public_names import import_when_used
 
 if TYPE_CHECKING:
-    from com_bags.bag import Bag, Block, Topic
+    from com_bags.bag import Bag, Block, Topic, append_messages
+    from com_bags.channels import IMU, JOINT_STATE, POINT, WRENCH
     from com_bags.exceptions import (
         BagError,
         DefinitionError,
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
         TopicError,
         UnitError,
     )
-    from com_bags.growing import append_messages
     from com_bags.log_format import LogFormat, add_log_options
     from com_bags.sensors import (
         SensorBlock,
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
         find_topics,
         read_walk,
     )
-    from com_bags.standard_types import IMU, JOINT_STATE, POINT, WRENCH
     from com_bags.storage import Message
     from com_bags.streams import DecodedBlock, JointReader, TopicReader, UpReader
     from com_bags.tables import Table, is_table, read_table

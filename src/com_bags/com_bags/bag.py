@@ -1,9 +1,16 @@
 """A recording: a rosbag2 directory or file (mcap or sqlite3), a ROS 1 bag, or a table by a mapping.
 
 Of messages that are not standard ones joint states, IMU readings and wrenches are made.
+
+A recording also grows, by whole mcap files: what kills the recorder loses only the last one. A
+file is written out of sight, brought to the disk and renamed. There is no metadata.yaml, which
+Bag does not need; `ros2 bag reindex` makes it.
 """
 
-from collections.abc import Collection, Generator, Iterator, Sequence
+import os
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
@@ -11,6 +18,8 @@ from tempfile import TemporaryDirectory
 
 import yaml
 from rosbags.interfaces import Connection, MessageDefinitionFormat
+from rosbags.rosbag2 import StoragePlugin, Writer
+from rosbags.typesys import Stores, get_typestore
 
 from com_bags import storage
 from com_bags.channels import Conversion
@@ -21,6 +30,7 @@ from com_bags.mapping import LogMapping
 from com_bags.other_files import ROS1_MAGIC, Ros1File, TableFile, standard_definition
 from com_bags.storage import McapFile, Message, SqliteFile
 from com_bags.tables import is_table
+from com_model.files import sync
 from com_model.text import listing
 
 MAX_BLOCK_BYTES = 2**25
@@ -127,10 +137,9 @@ class Bag:
     @property
     def conversions(self) -> list[Conversion]:
         """How messages, or a table's rows, become standard messages; those that are need none."""
+        tables = [file for file in self._files if isinstance(file, TableFile)]
         made = [converter.conversion for _, converter in self._converters]
-        for file in self._files:
-            made += file.conversions if isinstance(file, TableFile) else []
-        return made
+        return made + [each for table in tables for each in table.conversions]
 
     def _connections_of(
         self, file: McapFile | SqliteFile | Ros1File | TableFile
@@ -152,22 +161,23 @@ class Bag:
 
     def topics(self) -> list[Topic]:
         """The topics by name."""
-        found: dict[tuple[str, str], Topic] = {}
+        found: defaultdict[tuple[str, str], list[Connection]] = defaultdict(list)
+        publishers: Counter[tuple[str, str]] = Counter()
         for file in self._files:
-            publishers: dict[tuple[str, str], int] = {}
-            for item in self._connections_of(file):
-                key = item.topic, item.msgtype
-                publishers[key] = publishers.get(key, 0) + 1
-                old = found.get(key, Topic(*key, 0, 0, False))
-                defined = (
-                    old.defined or item.msgdef.format != MessageDefinitionFormat.NONE
-                )
-                count, most = (
-                    old.count + item.msgcount,
-                    max(old.publishers, publishers[key]),
-                )
-                found[key] = Topic(*key, count, most, defined)
-        return [found[key] for key in sorted(found)]
+            own = self._connections_of(file)
+            publishers |= Counter((each.topic, each.msgtype) for each in own)
+            for each in own:
+                found[each.topic, each.msgtype].append(each)
+        none = MessageDefinitionFormat.NONE
+        return [
+            Topic(
+                *key,
+                count=sum(each.msgcount for each in own),
+                publishers=publishers[key],
+                defined=any(each.msgdef.format != none for each in own),
+            )
+            for key, own in sorted(found.items())
+        ]
 
     def messages(
         self, topics: Sequence[str], types: Collection[str] = ()
@@ -282,9 +292,11 @@ class Bag:
         """Opens a table by its mapping."""
         about = self._format
         if about is None or about.mapping is None:
-            problem = "a table needs a mapping of its columns: --mapping FILE. "
-            problem += "`identify TABLE --robot ROBOT --guess` proposes one"
-            raise TableError(problem, str(self.path))
+            raise TableError(
+                "a table needs a mapping of its columns: --mapping FILE. "
+                "`identify TABLE --robot ROBOT --guess` proposes one",
+                str(self.path),
+            )
         file = TableFile(self.path, LogMapping(about.mapping, about.joints, about.feet))
         self.notes += file.notes
         self._files.append(file)
@@ -294,11 +306,11 @@ class Bag:
         stored = [each for file in self._files for each in file.connections]
         found = []
         for each in about.conversions(stored):
-            of_topic = [other for other in stored if other.topic == each.source]
-            source = next(iter(of_topic))
+            source = next(other for other in stored if other.topic == each.source)
             converter = Converter(each, source, about.types(source))
-            definition = standard_definition(each.type_name)
-            converter.made = converter.made._replace(msgdef=definition)
+            converter.made = converter.made._replace(
+                msgdef=standard_definition(each.type_name)
+            )
             found.append((source, converter))
         return found
 
@@ -306,12 +318,14 @@ class Bag:
         names = sorted(file.name for file in self.path.iterdir())
         files = [name for name in names if name.endswith(_SUFFIXES)]
         if not files:
-            inside = listing(names) or "nothing"
-            problem = f"contains no bag ({reason}). Expected .mcap or .db3 files, got {inside}"
-            if any(name.endswith(".zstd") for name in names):
-                problem += ". Its files are compressed and metadata.yaml is missing or broken: "
-                problem += "unpack them with zstd -d first"
-            raise BagError(problem, str(self.path))
+            packed = any(name.endswith(".zstd") for name in names)
+            raise BagError(
+                f"contains no bag ({reason}). Expected .mcap or .db3 files, got "
+                f"{listing(names) or 'nothing'}"
+                + ". Its files are compressed and metadata.yaml is missing or broken: "
+                "unpack them with zstd -d first" * packed,
+                str(self.path),
+            )
         self.notes.append(
             f"{self.path.name}: {reason}; its files are read without metadata.yaml"
         )
@@ -384,3 +398,29 @@ def _first_line(error: Exception) -> str:
     """An error in one short line."""
     text = str(error).split("\n", 1)[0].rstrip(".")[:160]
     return text or type(error).__name__
+
+
+def append_messages(
+    folder: Path, types: Mapping[str, str], messages: Sequence[tuple[str, int, bytes]]
+) -> Path:
+    """Adds a file of messages: topic, time of recording in ns, CDR bytes; returns its path.
+
+    The first one makes the folder; types are by topic. Raises OSError where it cannot be written;
+    what is there stays as it is.
+    """
+    folder.mkdir(exist_ok=True)
+    file = folder / f"{folder.name}_{len(list(folder.glob('*.mcap'))):04d}.mcap"
+    store = get_typestore(Stores.ROS2_JAZZY)
+    with tempfile.TemporaryDirectory(prefix=".part.", dir=folder) as hidden:
+        part = Path(hidden) / "part"
+        with Writer(part, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+            connections = {
+                topic: writer.add_connection(topic, kind, typestore=store)
+                for topic, kind in types.items()
+            }
+            for topic, time, payload in messages:
+                writer.write(connections[topic], time, payload)
+        sync(part / "part.mcap")
+        os.replace(part / "part.mcap", file)
+    sync(folder)
+    return file

@@ -1,13 +1,40 @@
-"""What becomes what: by which paths the numbers of a standard message are found in others."""
+"""Types of standard messages, and by which paths their numbers are found in others."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
 from com_bags.exceptions import TopicError
-from com_bags.standard_types import FIELDS, IMU, JOINT_STATE, WRENCH
 from com_model.arrays import Array
+
+JOINT_STATE = "sensor_msgs/msg/JointState"
+WRENCH = "geometry_msgs/msg/WrenchStamped"
+IMU = "sensor_msgs/msg/Imu"
+POINT = "geometry_msgs/msg/PointStamped"
+
+FIELDS: Mapping[str, Mapping[str, int | None]] = MappingProxyType(
+    {
+        JOINT_STATE: {"position": None, "velocity": None, "effort": None},
+        WRENCH: {"wrench": 6},
+        POINT: {"point": 3},
+        IMU: {
+            "orientation": 4,
+            "orientation_covariance": 9,
+            "angular_velocity": 3,
+            "angular_velocity_covariance": 9,
+            "linear_acceleration": 3,
+            "linear_acceleration_covariance": 9,
+        },
+    }
+)
+"""Float64 fields after the header (and the names of a JointState); None: a list of any length."""
+
+
+STAMP = {"sec": "header.stamp.sec", "nanosec": "header.stamp.nanosec"}
+"""Paths of a header's stamp, by key."""
+
 
 ROLES = {JOINT_STATE: "joint states", IMU: "IMU", WRENCH: "wrench"}
 """Types of messages that can be made, in words."""

@@ -13,11 +13,10 @@ import numpy as np
 from rosbags.interfaces import Connection
 from rosbags.typesys import Stores, get_typestore
 
-from com_bags.channels import ROLES, Conversion
+from com_bags.channels import FIELDS, JOINT_STATE, ROLES, STAMP, WRENCH, Conversion
 from com_bags.decoding import stamps_ns
 from com_bags.exceptions import TopicError
 from com_bags.message_layout import MessageWriter, NumberReader, Types
-from com_bags.standard_types import FIELDS, JOINT_STATE, STAMP, WRENCH
 from com_bags.storage import Message
 from com_model.arrays import Array, Indices
 from com_model.text import listing
@@ -65,8 +64,9 @@ def _template(types: Mapping[str, Any], conversion: Conversion) -> Any:
     make, given = types[conversion.type_name], conversion.fields
     vector, zero = types["geometry_msgs/msg/Vector3"], (0.0, 0.0, 0.0)
     if conversion.type_name == WRENCH:
-        wrench = types["geometry_msgs/msg/Wrench"](vector(*zero), vector(*zero))
-        return make(header, wrench)
+        return make(
+            header, types["geometry_msgs/msg/Wrench"](vector(*zero), vector(*zero))
+        )
     if conversion.type_name == JOINT_STATE:
         count = len(conversion.names)
         numbers = [np.zeros(count * (f in given)) for f in FIELDS[JOINT_STATE]]
@@ -163,8 +163,9 @@ class Converter:
         for rows, numbers, _ in found:
             meaning = self.conversion.must_be_zero
             if meaning is not None and numbers["must be zero"].any():
-                role = ROLES[self.conversion.type_name]
-                raise TopicError(meaning[1], self.conversion.source, role)
+                raise TopicError(
+                    meaning[1], self.conversion.source, ROLES[self.conversion.type_name]
+                )
             values = self.conversion.values(numbers, len(rows))
             written = self._writer.write(clock[rows], values)
             made.update(zip(rows.tolist(), written, strict=True))
@@ -213,8 +214,7 @@ class Converter:
             raise TopicError(
                 f"no message can be read as {role} ({reasons})", source, role
             )
-        count = sum(self.problems.values())
-        return f"{source}: {count} messages cannot be decoded ({reasons})"
+        return f"{source}: {sum(self.problems.values())} messages cannot be decoded ({reasons})"
 
 
 def convert(

@@ -14,9 +14,9 @@ from rosbags.typesys import (
     get_typestore,
 )
 
+from com_bags.channels import FIELDS, JOINT_STATE, STAMP
 from com_bags.exceptions import DefinitionError
 from com_bags.message_layout import NumberReader, Types
-from com_bags.standard_types import FIELDS, JOINT_STATE, STAMP
 from com_model.arrays import Array, Indices
 from com_model.text import listing
 

@@ -9,13 +9,12 @@ from pathlib import Path
 from rosbags.interfaces import Connection, MessageDefinitionFormat
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
-from com_bags.channels import Conversion
+from com_bags.channels import JOINT_STATE, Conversion
 from com_bags.decoding import message_types
 from com_bags.exceptions import DefinitionError, TopicError
 from com_bags.mapping import LogMapping
 from com_bags.message_layout import Types
 from com_bags.robot_states import STATE_ROBOTS, STATE_TYPES, state_conversions
-from com_bags.standard_types import JOINT_STATE
 from com_model import Foot, RobotModel
 
 FORMATS = tuple(name for robot in STATE_ROBOTS for name in robot.formats)

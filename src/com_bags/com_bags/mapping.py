@@ -17,9 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from com_bags.channels import Channel, Conversion
+from com_bags.channels import IMU, JOINT_STATE, WRENCH, Channel, Conversion
 from com_bags.message_layout import expand_path
-from com_bags.standard_types import IMU, JOINT_STATE, WRENCH
 from com_model.exceptions import ConfigError
 from com_model.strict_yaml import Section, read_yaml
 from com_model.text import closest, listing, quote
@@ -212,9 +211,9 @@ class ChannelReader:
         if not found:
             meant = closest(text, sorted(columns))
             guess = f"did you mean {quote(meant)}? " if meant else ""
-            there = listing(sorted(columns), 20)
             raise section.error(
-                f"{quote(text)} is not a column of numbers; {guess}There are: {there}"
+                f"{quote(text)} is not a column of numbers; {guess}There are: "
+                f"{listing(sorted(columns), 20)}"
             )
         if len(scale) not in (1, len(found)):
             raise section.error(
@@ -362,8 +361,9 @@ class LogMapping:
         """Positions, velocities and efforts of the joints."""
         table = self._table_of(section)
         names, fields = self._reader.joint_fields(self._section)
-        target = table, JOINT_STATE, "/joint_states"
-        return self._conversion(section, target, fields, names)
+        return self._conversion(
+            section, (table, JOINT_STATE, "/joint_states"), fields, names
+        )
 
     def _imu(self, section: Section) -> Conversion:
         """Orientation, angular velocity and acceleration."""
@@ -384,8 +384,9 @@ class LogMapping:
     def _wrench(self, frame: str, section: Section) -> Conversion:
         """Force and moment of the ground on a foot."""
         if frame not in self._feet and self._feet:
-            valid = listing(sorted(self._feet))
-            raise section.error(f"no foot of the configuration; valid: {valid}")
+            raise section.error(
+                f"no foot of the configuration; valid: {listing(sorted(self._feet))}"
+            )
         table = self._table_of(section)
         parts = [
             self._reader.channels(section.raw(key), section, key)
@@ -393,8 +394,9 @@ class LogMapping:
         ]
         section.finish()
         target = "/" + self._feet.get(frame, f"{frame}/wrench").lstrip("/")
-        fields = {"wrench": joined(parts, section)}
-        return self._conversion(section, (table, WRENCH, target), fields)
+        return self._conversion(
+            section, (table, WRENCH, target), {"wrench": joined(parts, section)}
+        )
 
     def _conversion(
         self,

@@ -102,8 +102,10 @@ class MessageLayout:
             if not inside and each not in self._lists:
                 known = sorted({re.sub(r"\[\d+\]", "", leaf) for leaf in self._leaves})
                 meant = closest(re.sub(r"\[[^\]]*\]", "", each), known)
-                problem = f"no number {each}" + f"; did you mean {meant}?" * bool(meant)
-                raise DefinitionError(problem, self._name)
+                raise DefinitionError(
+                    f"no number {each}" + f"; did you mean {meant}?" * bool(meant),
+                    self._name,
+                )
         codes = {code for _, code in found} or {"f8"}
         if len(codes) > 1:
             raise DefinitionError(f"{path} has numbers of different types", self._name)
@@ -367,13 +369,11 @@ def expand_path(path: str) -> list[str]:
     """
     parts = _CHOICE.split(path)
     choices = [_entries(text, path) for text in parts[1::2]]
-    paths = []
-    for numbers in product(*choices):
-        text = parts[0]
-        for number, after in zip(numbers, parts[2::2], strict=True):
-            text += f"[{number}]{after}"
-        paths.append(text)
-    return paths
+    ends = parts[2::2]
+    return [
+        parts[0] + "".join(map("[{}]{}".format, numbers, ends))
+        for numbers in product(*choices)
+    ]
 
 
 def _entries(text: str, path: str) -> list[int]:

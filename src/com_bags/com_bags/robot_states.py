@@ -13,9 +13,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from com_bags.channels import Channel, Conversion
+from com_bags.channels import IMU, JOINT_STATE, Channel, Conversion
 from com_bags.exceptions import TopicError
-from com_bags.standard_types import IMU, JOINT_STATE
 from com_model.text import listing
 
 _MOTORS_ONLY = (
@@ -231,15 +230,6 @@ STATE_ROBOTS = (
     ),
 )
 """Known robots. Of a G1 with 23 joints the motors have the same numbers, six are not there."""
-
-
-def roles_of(type_name: str) -> set[str]:
-    """Types of messages that are there, or are made, where a bag has messages of a type.
-
-    Args:
-        type_name: Any type.
-    """
-    return {type_name, *((JOINT_STATE, IMU) if type_name in STATE_TYPES else ())}
 
 
 def state_robot(

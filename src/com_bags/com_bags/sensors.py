@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from com_bags.bag import Bag, Block, Topic
+from com_bags.channels import FIELDS, IMU, JOINT_STATE, POINT, WRENCH
 from com_bags.exceptions import TopicError
-from com_bags.standard_types import FIELDS, IMU, JOINT_STATE, POINT, WRENCH
 from com_bags.streams import (
     INTERLEAVED,
     NS_PER_S,
@@ -356,8 +356,11 @@ class SensorReader:
             yield SensorBlock(times, Q, effort, tuple(wrenches), up, count, imu, known)
         for reader in self._readers:
             if not reader.count:
-                problem = "no message of it can be decoded" + reader.errors
-                raise TopicError(problem, reader.topic, "sensor")
+                raise TopicError(
+                    "no message of it can be decoded" + reader.errors,
+                    reader.topic,
+                    "sensor",
+                )
         self._joints.check()
 
     def _known_com(
@@ -480,5 +483,12 @@ def read_walk(reader: SensorReader) -> WalkLog:
         [np.interp(at, since, v) for v in values[order].T] for values in readings
     )
     gyro, force, up = map(np.column_stack, columns)
-    known = None if reader.without_orientation else up
-    return WalkLog(own[used], Q[used], None, effort[used], gyro, force, known)
+    return WalkLog(
+        own[used],
+        Q[used],
+        None,
+        effort[used],
+        gyro,
+        force,
+        None if reader.without_orientation else up,
+    )

@@ -11,6 +11,7 @@ in proportion to the file.
 
 import sqlite3
 import struct
+import sys
 from binascii import crc32
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
@@ -35,7 +36,6 @@ Message = tuple[Connection, int, bytes]  # connection, time of recording in ns, 
 MCAP_MAGIC = b"\x89MCAP0\r\n"
 SQLITE_MAGIC = b"SQLite format 3\0"
 MAX_RECORD = 2**27  # bytes; a longer one is a damaged length
-_LAST_NS = 2**63  # times are signed 64-bit numbers
 _MOST_GROWTH = 300  # of a compressed file, and of all chunks of one
 _FOOTER, _SCHEMA, _CHANNEL, _MESSAGE, _CHUNK, _STATISTICS = (
     0x02,
@@ -48,9 +48,7 @@ _FOOTER, _SCHEMA, _CHANNEL, _MESSAGE, _CHUNK, _STATISTICS = (
 _DATA_END = 0x0F
 _HEAD = struct.Struct("<BQ")  # type and length of a record
 _MESSAGE_HEAD = struct.Struct("<H4xQ8x")  # channel and time of recording
-_SQLITE_LIMIT_LENGTH = 0  # sqlite3.SQLITE_LIMIT_LENGTH, of Python 3.11
 _FOOTER_SIZE = _HEAD.size + 20 + len(MCAP_MAGIC)
-_COUNTS = 42  # bytes of the statistics before the numbers of messages by channel
 _FORMATS = {
     "ros2msg": MessageDefinitionFormat.MSG,
     "ros2idl": MessageDefinitionFormat.IDL,
@@ -87,7 +85,7 @@ class McapFile:
                 if kind == _MESSAGE and end - start >= _MESSAGE_HEAD.size:
                     channel, time = _MESSAGE_HEAD.unpack_from(records, start)
                     if channel in wanted:
-                        if time >= _LAST_NS:
+                        if time >= 2**63:  # times are signed 64-bit numbers
                             raise StorageError(
                                 f"a message has the impossible time {time} ns"
                             )
@@ -120,7 +118,8 @@ class McapFile:
             if kind in (_SCHEMA, _CHANNEL):
                 self._define(kind, summary[at:after])
             elif kind == _STATISTICS:
-                pairs = summary[at + _COUNTS + 4 : after]
+                # 46 bytes precede the numbers of messages by channel
+                pairs = summary[at + 46 : after]
                 if len(pairs) % 10:
                     raise StorageError("the summary's numbers of messages are damaged")
                 counts = Counter(dict(struct.iter_unpack("<HQ", pairs)))
@@ -260,8 +259,10 @@ class SqliteFile:
 
         Such are views, virtual tables, and columns that are generated.
         """
-        made = "SELECT name, type, sql FROM sqlite_master WHERE name IN "
-        made += "('topics', 'messages', 'message_definitions')"
+        made = (
+            "SELECT name, type, sql FROM sqlite_master WHERE name IN "
+            "('topics', 'messages', 'message_definitions')"
+        )
         columns = "SELECT name FROM pragma_table_xinfo('{}') WHERE hidden <> 0"
         with suppress(sqlite3.Error):  # the queries themselves will say it
             for name, kind, sql in self._rows(made):
@@ -291,8 +292,8 @@ class SqliteFile:
             # Damaged pages may refer to each other in circles.
             steps = iter(range(100 + size // 1000))
             database.set_progress_handler(lambda: next(steps, None) is None, 100_000)
-            if hasattr(database, "setlimit"):  # Python 3.11
-                database.setlimit(_SQLITE_LIMIT_LENGTH, MAX_RECORD)
+            if sys.version_info >= (3, 11):
+                database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_RECORD)
             yield from database.execute(query)
 
 
@@ -390,8 +391,16 @@ def _connection(
     encoding: str,
     owner: object,
 ) -> Connection:
-    ext = ConnectionExtRosbag2(encoding, [])
-    return Connection(number, topic, kind, definition, "", 0, ext, owner)
+    return Connection(
+        number,
+        topic,
+        kind,
+        definition,
+        "",
+        0,
+        ConnectionExtRosbag2(encoding, []),
+        owner,
+    )
 
 
 def _chunk_data(content: bytes) -> tuple[str, bytes]:

@@ -222,8 +222,10 @@ class TopicReader:
         """
         texts, topic = [], self.topic
         if self.errors:
-            count = sum(self._decoder.errors.values())
-            texts.append(f"{topic}: {count} messages cannot be decoded{self.errors}")
+            texts.append(
+                f"{topic}: {sum(self._decoder.errors.values())} messages cannot be "
+                f"decoded{self.errors}"
+            )
         if self.unstamped:
             texts.append(
                 f"{topic}: {self.unstamped} messages without stamp; the time of their recording is "
@@ -324,8 +326,8 @@ class JointReader:
 
     def warnings(self) -> list[str]:
         """Messages without positions, names that change, unknown joints, in sentences."""
-        texts, topic = [], self._topic
-        texts += [
+        topic = self._topic
+        texts = [
             f"{topic}: {count} messages: {text}"
             for text, count in self.problems.items()
         ]
@@ -338,9 +340,9 @@ class JointReader:
                 "are matched by name"
             )
         if self.foreign:
-            names = listing(sorted(self.foreign))
             texts.append(
-                f"{topic}: joints that are not moving joints of the robot: {names}"
+                f"{topic}: joints that are not moving joints of the robot: "
+                f"{listing(sorted(self.foreign))}"
             )
         return texts
 

@@ -32,39 +32,14 @@ _MAT_HEADER, _HDF5 = 512, b"\x89HDF\r\n"  # bytes before the file proper of vers
 _COMMENTS = "#%"  # lines before the first that begin with one are passed over
 _MISSING = ("", "-", "nan", "na", "n/a", "null")  # cells
 _UNITS = {
-    "",
-    "rad",
-    "deg",
-    "°",
-    "m",
-    "cm",
-    "mm",
-    "s",
-    "ms",
-    "us",
-    "ns",
-    "N",
-    "kN",
-    "kgf",
-    "kg",
+    form.format(unit)
+    for form in ("{}", "[{}]", "({})")
+    for unit in (
+        *("", "rad", "deg", "°", "m", "cm", "mm", "s", "ms", "us", "ns"),
+        *("N", "kN", "kgf", "kg", "N m", "Nm", "N*m", "N.m", "N mm", "Nmm"),
+        *("V", "mV", "g", "m/s^2", "m/s2", "-", "%", "1"),
+    )
 }
-_UNITS |= {
-    "N m",
-    "Nm",
-    "N*m",
-    "N.m",
-    "N mm",
-    "Nmm",
-    "V",
-    "mV",
-    "g",
-    "m/s^2",
-    "m/s2",
-    "-",
-    "%",
-    "1",
-}
-_UNITS |= {f"[{unit}]" for unit in _UNITS} | {f"({unit})" for unit in _UNITS}
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,10 +217,6 @@ def _dates(column: Any) -> Array:
         )
     found = np.array(times.dt.as_unit("ns").astype("int64"), dtype=float) * 1e-9
     return np.where(times.isna(), np.nan, found)
-
-
-def _read_npz(file: Path) -> Mapping[str, Any]:
-    return read_npz(file, MAX_BYTES)
 
 
 def _read_mat(file: Path) -> Mapping[str, Any]:
@@ -484,7 +455,7 @@ _READERS: dict[str, Callable[[Path], Mapping[str, Any]]] = {
     ".txt": _read_text,
     ".dat": _read_text,
     ".parquet": _read_parquet,
-    ".npz": _read_npz,
+    ".npz": lambda file: read_npz(file, MAX_BYTES),
     ".mat": _read_mat,
     ".mot": _read_mot,
     ".sto": _read_mot,

@@ -161,8 +161,9 @@ def check_units(
         raise UnitError(
             text if error.unit == "axes" else str(error), error.unit
         ) from None
-    up = log.specific_force @ R.T if log.up is None else log.up
-    _check_torques(log, model, feet, up)
+    _check_torques(
+        log, model, feet, log.specific_force @ R.T if log.up is None else log.up
+    )
 
 
 def _in_mapping(unit: str) -> str:
@@ -298,7 +299,7 @@ def _check_torques(
         return
     # at 300 instants
     rows = rows[np.linspace(0, len(rows) - 1, min(300, len(rows))).astype(int)]
-    A, load = ground_forces(model, feet, log.position[rows], up[rows])
+    A, load, _ = ground_forces(model, feet, log.position[rows], up[rows])
     tau = log.effort[rows][:, joints]
     pushes, at = np.zeros((len(legs), len(rows))), 0
     vertical = up[rows] / np.linalg.norm(up[rows], axis=1, keepdims=True)
@@ -341,7 +342,7 @@ def leg_joints(model: RobotModel, feet: Sequence[Foot]) -> list[Indices]:
 
 def ground_forces(
     model: RobotModel, feet: Sequence[Foot], q: Array, up: Array
-) -> tuple[Array, Array]:
+) -> tuple[Array, Array, Array]:
     """What the ground does to a robot at rest, as an affine function of the legs' torques t.
 
     The wrench on foot i about the root's origin, in its axes, is X_i J_i^-T (g_i - t_i), with g
@@ -354,18 +355,20 @@ def ground_forces(
         up: (K, 3) upwards, root axes.
 
     Returns:
-        A (K, 6, j), X_i J_i^-T of all legs' joints one after the other; and (K, f, 6) the wrenches
-        on the feet without torques.
+        A (K, 6, j), X_i J_i^-T of all legs' joints one after the other; (K, f, 6) the wrenches on
+        the feet without torques; and (K, 6) the wrench that holds the robot.
     """
     frames = LinkFrames(model, [f.frame for f in feet], [f.center for f in feet])
     dynamics, still = Dynamics(model), np.zeros(model.n_joints)
     legs = leg_joints(model, feet)
     up = GRAVITY * up / np.linalg.norm(up, axis=1, keepdims=True)
     A = np.zeros((len(q), 6, sum(map(len, legs))))
-    free = np.zeros((len(q), len(feet), 6))
+    free, weight = np.zeros((len(q), len(feet), 6)), np.zeros((len(q), 6))
     for k in range(len(q)):
         root = np.array((np.zeros(3), np.zeros(3), up[k]))
-        _, torque = dynamics.inverse_dynamics(np.array((q[k], still, still)), root)
+        weight[k], torque = dynamics.inverse_dynamics(
+            np.array((q[k], still, still)), root
+        )
         _, p, J = frames.motions(q[k])
         at = 0
         for i, own in enumerate(legs):
@@ -375,19 +378,4 @@ def ground_forces(
             A[k, :, at : at + len(own)] = to_root
             free[k, i] = to_root @ torque[own]
             at += len(own)
-    return A, free
-
-
-def weight_wrench(model: RobotModel, q: Array, up: Array) -> Array:
-    """The wrench (K, 6) about the root's origin that holds a robot at rest.
-
-    Args:
-        model: The robot.
-        q: (K, n) rad or m.
-        up: (K, 3) upwards, root axes.
-    """
-    dynamics, still, found = Dynamics(model), np.zeros(model.n_joints), []
-    for own, u in zip(q, up, strict=True):
-        root = np.array((np.zeros(3), np.zeros(3), GRAVITY * u / np.linalg.norm(u)))
-        found.append(dynamics.inverse_dynamics(np.array((own, still, still)), root)[0])
-    return np.array(found)
+    return A, free, weight

@@ -369,7 +369,7 @@ def identify_walk(
         The result, without the information of its rows, which is large; and the paths of the
         files.
     """
-    from com_identification.walking.fusion import fuse
+    from com_identification.walking.combination import fuse
     from com_identification.walking.identify import identify_walking
     from com_identification.walking.log import walking_parts
     from com_identification.walking.posterior import NAMES, result_files

@@ -454,8 +454,9 @@ class IdentificationSettings:
         for name in self.links:
             key, source = f"links.{name}", "identification settings"
             if name not in model.link_names:
-                problem = str(UnknownNameError("link", name, model.link_names))
-                raise ConfigError(problem, source, key)
+                raise ConfigError(
+                    str(UnknownNameError("link", name, model.link_names)), source, key
+                )
             if (
                 not model.bodies.mass[model.bodies.body_of_link[model.link_index(name)]]
                 > 0.0
@@ -482,8 +483,7 @@ def _read_part(section: Section, kind: type[T]) -> T:
     try:
         return kind(**values)
     except ConfigError as error:
-        problem = str(error).removeprefix(f"{error.source}: ")
-        raise section.error(problem) from error
+        raise section.error(str(error).removeprefix(f"{error.source}: ")) from error
 
 
 def _value(section: Section, item: Any, default: Any) -> Any:

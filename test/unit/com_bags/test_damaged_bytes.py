@@ -8,9 +8,9 @@ import pytest
 
 from com_bags import storage
 from com_bags.bag import Bag
+from com_bags.channels import JOINT_STATE
 from com_bags.decoding import Decoder
 from com_bags.exceptions import BagError, StorageError
-from com_bags.standard_types import JOINT_STATE
 
 pytestmark = pytest.mark.slow
 

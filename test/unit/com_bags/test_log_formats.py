@@ -19,11 +19,11 @@ from com_bags import (
     other_files,
     read_walk,
 )
+from com_bags.channels import JOINT_STATE
 from com_bags.commands import com_convert
 from com_bags.exceptions import BagError, DefinitionError, TableError, TopicError
 from com_bags.log_format import FORMATS
 from com_bags.robot_states import STATE_TYPES
-from com_bags.standard_types import JOINT_STATE
 from com_model import RobotModel, load_robot
 from com_model.exceptions import ConfigError
 

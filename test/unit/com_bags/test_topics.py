@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from com_bags.bag import Topic
+from com_bags.channels import IMU, JOINT_STATE, WRENCH
 from com_bags.exceptions import TopicError
 from com_bags.sensors import TopicRequest, find_topics
-from com_bags.standard_types import IMU, JOINT_STATE, WRENCH
 from com_model import Foot
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from identification_ranks import com_rank
 
-from com_identification.regression.identifiability import examine, rank_of
 from com_identification.regression.priors import urdf_priors
+from com_identification.regression.result import examine, rank_of
 from com_identification.regression.stances import FlatStance
 from com_identification.regression.statics import Statics
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from com_control.walking.biped import Biped, heading_to_pelvis
-from com_identification.capture.walk_evidence import walk_posture
+from com_identification.capture.com_evidence import walk_posture
 from com_identification.regression.identify import identify
 from com_identification.settings import IdentificationSettings, SensorPriors
 from com_identification.store.results import corrected_urdf

@@ -11,10 +11,9 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
 from com_bags.bag import Bag
-from com_bags.channels import ROLES
+from com_bags.channels import FIELDS, ROLES
 from com_bags.exceptions import BagError
 from com_bags.log_format import LogFormat, add_log_options
-from com_bags.standard_types import FIELDS
 from com_model import ComModelError, load_robot
 from com_model.commands import add_robot, command_parser
 from com_model.text import columns

@@ -430,9 +430,11 @@ class StationaryDetector:
 
     def _new_run(self) -> StationaryRun:
         settle = 0.0 if self._timeline.marks else self._options.settle_time
-        most = max(1, round(self._options.max_time / self._options.slice_time))
         return StationaryRun(
-            self._streams, int(settle * NS_PER_S), self._timeline.slice_ns, most
+            self._streams,
+            int(settle * NS_PER_S),
+            self._timeline.slice_ns,
+            max(1, round(self._options.max_time / self._options.slice_time)),
         )
 
     def _skip_marks(self, end: int) -> None:

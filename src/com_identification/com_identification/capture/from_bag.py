@@ -265,8 +265,11 @@ def _line(line: str, number: int, path: Path, origin_ns: int) -> PostureMark | N
         start, end = (float(field) for field in fields[:2])
         # s; the year 2096
         if -_ABSOLUTE < start < end < 4e9:
-            label = fields[2][:200] if len(fields) > 2 else ""
-            return PostureMark(_ns(start, origin_ns), _ns(end, origin_ns), label)
+            return PostureMark(
+                _ns(start, origin_ns),
+                _ns(end, origin_ns),
+                fields[2][:200] if len(fields) > 2 else "",
+            )
         problem = ", start before end"
     except (ValueError, csv.Error):
         if number == 0 and fields and not fields[0][:1].isdigit():

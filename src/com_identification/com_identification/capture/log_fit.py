@@ -21,7 +21,7 @@ import numpy as np
 from scipy.ndimage import uniform_filter1d
 from scipy.spatial.transform import Rotation
 
-from com_bags.unit_checks import DEGREE, ground_forces, weight_wrench
+from com_bags.unit_checks import DEGREE, ground_forces
 from com_identification.exceptions import LogFitError
 from com_identification.walking.kernels import Limbs
 from com_identification.walking.preparation import find_limbs
@@ -40,7 +40,6 @@ ORDERS = {
 """Places of x, y, z, w among the numbers that the log has for a quaternion."""
 
 _PAIRS = 40  # of instants that are compared
-_SPANS = (0.1, 0.2, 0.4, 0.8, 1.6)  # s, between two instants
 _MOVES = 0.04  # rad, rms of the legs' joints between two instants
 _GOOD, _POOR = 0.2, 0.5  # disagreement of an order that fits, and of one that does not
 _SURE = 0.03  # by which others disagree more, where an order is certain
@@ -153,13 +152,12 @@ def fit_log(log: LogReadings, model: RobotModel, config: RobotConfig) -> LogFit:
     order, text = _orientation(pairs, found.gyro, axes)
     (told if order else unsure)["IMU: orientation"] = text
     velocities, velocity = _velocities(pairs, factor, told, unsure)
-    effort = _efforts(stance, names, signs, axes, told, unsure)
     return LogFit(
         names=names,
         velocities=velocities,
         position=factor,
         velocity=velocity,
-        effort=effort,
+        effort=_efforts(stance, names, signs, axes, told, unsure),
         axes=axes,
         gyro=found.gyro,
         force=float(force),
@@ -209,7 +207,7 @@ class _Pairs:
         # rad, beyond which no leg's joint stays
         self.unit = DEGREE if spread.max() > 2.0 * np.pi else 1.0
         position, step = self.unit * log.position, 1
-        for self.span in _SPANS:
+        for self.span in (0.1, 0.2, 0.4, 0.8, 1.6):  # s, between two instants
             step = max(1, round(self.span / period))
             start = np.arange(0, len(log.time) - step, max(1, step // 4))
             lasts = log.time[start + step] - log.time[start]
@@ -609,8 +607,8 @@ def _efforts(
     model, q = stance.model, stance.positions(names, signs)[0]
     R_imu = body_poses(model.bodies, q)[0][:, stance.imu] @ stance.R_imu
     up = np.einsum("kij,kj->ki", R_imu, stance.pairs.force @ axes.T)
-    A, free = ground_forces(model, stance.config.feet, q, up)
-    b = free.sum(axis=1) - weight_wrench(model, q, up)
+    A, free, weight = ground_forces(model, stance.config.feet, q, up)
+    b = free.sum(axis=1) - weight
     slots = [list(names).index(name) for name in stance.leg_names]
     X = (A * effort[:, None, slots]).reshape(-1, len(slots))
     used = np.isfinite(X).all(axis=1)

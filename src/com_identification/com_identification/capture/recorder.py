@@ -313,9 +313,8 @@ class PostureRecorder:
         stream = self._streams[index]
         t = np.asarray(t_ns, dtype=np.int64).reshape(-1)
         if len(t) != len(values):
-            name = stream.spec.name
             raise IdentificationError(
-                f"{name}: {len(t)} stamps for {len(values)} readings"
+                f"{stream.spec.name}: {len(t)} stamps for {len(values)} readings"
             )
         good = (t >= 0) & (t < _LAST_NS)
         if not good.all():

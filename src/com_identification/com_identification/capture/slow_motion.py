@@ -163,8 +163,9 @@ class SlowMotion:
         c = np.einsum("nji,nbj->nbi", R, centers - p[:, None])
         v, middle = np.diff(c, axis=0)[::2] / self._slice, 0.5 * (c[1:] + c[:-1])[::2]
         momenta = np.hstack((m @ v, np.einsum("b,nbi->ni", m, np.cross(middle, v))))
-        height = float((m @ c[1])[2] / m.sum())
-        return (momenta[1] - momenta[0]) / (self._slice * (len(Q) - 2)), height
+        return (momenta[1] - momenta[0]) / (self._slice * (len(Q) - 2)), float(
+            (m @ c[1])[2] / m.sum()
+        )
 
 
 def _spread(

@@ -186,8 +186,7 @@ class ReadingTimeline:
             numbers: (N,) of the slices.
         """
         mark = np.searchsorted(self._first, numbers, side="right") - 1
-        inside = numbers < self._first[mark] + self._slices[mark]
-        return np.where(inside, mark, -1)
+        return np.where(numbers < self._first[mark] + self._slices[mark], mark, -1)
 
 
 @dataclass(frozen=True, eq=False)

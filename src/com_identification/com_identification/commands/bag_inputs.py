@@ -1,4 +1,4 @@
-"""Inputs of identify: the robot's URDF, configuration and settings, and the files' readings."""
+"""Readings of the files that identify gets: postures, and what is known of the CoM."""
 
 import argparse
 from collections import Counter
@@ -23,8 +23,9 @@ from com_bags import (
     is_table,
     read_table,
 )
+from com_bags.channels import FIELDS
 from com_bags.mapping import nested
-from com_bags.standard_types import FIELDS
+from com_identification.capture.com_evidence import newest_message, walk_posture
 from com_identification.capture.detector import StationaryInterval
 from com_identification.capture.from_bag import (
     TipTests,
@@ -35,7 +36,6 @@ from com_identification.capture.from_bag import (
 from com_identification.capture.from_table import TableReader
 from com_identification.capture.recorder import PostureRecorder
 from com_identification.capture.streams import NS_PER_S, DroppedReadings, PostureMark
-from com_identification.capture.walk_evidence import newest_message, walk_posture
 from com_identification.commands.output import progress_bar
 from com_identification.commands.robot_inputs import SLOW, RobotInputs, choose_topics
 from com_identification.regression.postures import Posture
@@ -212,8 +212,10 @@ def _read_bag(
         for topic in bag.topics()
         if topic.name in topics.names and topic.type_name in FIELDS
     )
-    recording = _record(reader, robot, marks, total, arguments)
-    return replace(recording, topics=topic_lines(bag, robot, topics, reader))
+    return replace(
+        _record(reader, robot, marks, total, arguments),
+        topics=topic_lines(bag, robot, topics, reader),
+    )
 
 
 def _record(
@@ -258,9 +260,8 @@ def _record(
         ]
     intervals = [_informative(each) for each in intervals]
     tally, first = {**recorder.seconds, **seconds}, reader.first_ns or 0
-    notes = reader.warnings()
     return Recording(
-        [], reader.seconds, first, notes, recorder.dropped, tally, intervals
+        [], reader.seconds, first, reader.warnings(), recorder.dropped, tally, intervals
     )
 
 
@@ -271,8 +272,11 @@ def _informative(interval: StationaryInterval) -> StationaryInterval:
         return interval
     if len(posture.wrenches) and np.isfinite(posture.wrenches).any():
         return interval
-    reasons = ("There is neither a force nor a known CoM in it.",)
-    return replace(interval, posture=None, reasons=reasons)
+    return replace(
+        interval,
+        posture=None,
+        reasons=("There is neither a force nor a known CoM in it.",),
+    )
 
 
 def topic_lines(
@@ -287,22 +291,21 @@ def topic_lines(
         reader: Has counted the messages that it read; None: nothing was read.
     """
     there = {topic.name: topic for topic in bag.topics()}
-    pairs = [("joint states", topics.joint_states)]
-    pairs += [
-        (f"wrench of {foot.frame}", topic)
-        for foot, topic in zip(robot.feet, topics.wrenches, strict=False)
-    ]
-    others = (
-        ("IMU", topics.imu),
-        ("marks", topics.markers),
-        ("known CoM", topics.known_com),
-    )
-    pairs += [(role, topic) for role, topic in others if topic is not None]
-    counts = {name: topic.count for name, topic in there.items()}
-    counts.update({} if reader is None else reader.messages)
+    roles = {
+        "joint states": topics.joint_states,
+        **{
+            f"wrench of {foot.frame}": topic
+            for foot, topic in zip(robot.feet, topics.wrenches, strict=False)
+        },
+        "IMU": topics.imu,
+        "marks": topics.markers,
+        "known CoM": topics.known_com,
+    }
+    read = {} if reader is None else reader.messages
     return [
-        TopicLine(role, name, there[name].type_name, counts[name])
-        for role, name in pairs
+        TopicLine(role, name, there[name].type_name, read.get(name, there[name].count))
+        for role, name in roles.items()
+        if name is not None
     ]
 
 

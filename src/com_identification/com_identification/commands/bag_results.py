@@ -69,7 +69,6 @@ def make_record(contents: Contents, serial: str, data_hash: str, path: str) -> R
         path: of the recording.
     """
     total = contents.total
-    mass = None if total is None else (total.mass, total.mass_std)
     return Record.from_identification(
         contents.found,
         contents.model,
@@ -78,7 +77,7 @@ def make_record(contents: Contents, serial: str, data_hash: str, path: str) -> R
         serial,
         "bag",
         path,
-        mass,
+        None if total is None else (total.mass, total.mass_std),
     )
 
 
@@ -189,34 +188,28 @@ def result_text(contents: Contents) -> str:
     """
     found = contents.found
     refused = sum(1 for interval in contents.intervals if interval.posture is None)
-    lines = [
-        gain(found),
-        *(f"warning: {printable(issue)}" for issue in issues_of(found)),
-        f"{len(contents.fits)} postures of {len(contents.intervals)} stationary "
-        f"intervals ({refused} refused); {contents.used_seconds:.1f} of {contents.seconds:.1f} s "
-        "are used",
-    ]
-    lines += [
-        f"note: {printable(note)}" for note in (*contents.notes, *contents.issues)
-    ]
     left_out = [
         i for i in contents.intervals if i.posture is None and i.label and i.reasons
-    ]
-    # at most five lines
-    lines += [
-        f"left out: {printable(f'{i.label}: {i.reasons[0]}')}" for i in left_out[:5]
     ]
     rows = [
         (name, *(_number(_MM * v, 2) for v in (m.mean, m.rms, m.maximum)), str(m.count))
         for name, m in residual_rows(found)
     ]
     head = ("CoM against the feet (mm)", "mean", "rms", "largest", "postures")
-    lines += ["", columns(head, rows), "", _links_text(contents), ""]
     what = found.identifiability
-    lines.append(
+    lines = [
+        gain(found),
+        *(f"warning: {printable(issue)}" for issue in issues_of(found)),
+        f"{len(contents.fits)} postures of {len(contents.intervals)} stationary "
+        f"intervals ({refused} refused); {contents.used_seconds:.1f} of {contents.seconds:.1f} s "
+        "are used",
+        *(f"note: {printable(note)}" for note in (*contents.notes, *contents.issues)),
+        # at most five lines
+        *(f"left out: {printable(f'{i.label}: {i.reasons[0]}')}" for i in left_out[:5]),
+        *("", columns(head, rows), "", _links_text(contents), ""),
         f"{what.rank} of {what.unknowns} combinations are determined, {what.informed} better than "
-        f"by the URDF; {len(what.lost)} are not, {len(what.weak)} hardly: see the report"
-    )
+        f"by the URDF; {len(what.lost)} are not, {len(what.weak)} hardly: see the report",
+    ]
     if found.outliers:
         names = ", ".join(contents.fits[i].label for i in found.outliers)
         lines.append(
@@ -228,8 +221,7 @@ def result_text(contents: Contents) -> str:
             f"mass by the feet {total.mass:.3f} ± {total.mass_std:.3f} kg, by the URDF "
             f"{total.model_mass:.3f} kg"
         )
-    lines += [printable(text) for text in contents.kept]
-    return "\n".join(lines)
+    return "\n".join([*lines, *map(printable, contents.kept)])
 
 
 def _links_text(contents: Contents) -> str:
@@ -241,8 +233,7 @@ def _links_text(contents: Contents) -> str:
             pairs = zip(change, _MM * found.com_std[b], strict=True)
             cells = [f"{_number(c, 2)} ± {_number(d, 2)}" for c, d in pairs]
             rows.append((label, _number(found.mass[b], 3), *cells))
-    head = ("link", "kg", "change of c_x (mm)", "c_y", "c_z")
-    return columns(head, rows)
+    return columns(("link", "kg", "change of c_x (mm)", "c_y", "c_z"), rows)
 
 
 def _number(value: float, digits: int = 2) -> str:

@@ -34,8 +34,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("--joint-states", metavar="TOPIC", default="", help="topic of the joint states")
     add("--imu", metavar="TOPIC", default="", help="topic of the IMU")
     text = "times to use: those of the messages' headers, or of their recording; even: the rate"
-    choices = ("stamps", "received", "even")
-    add("--time", choices=choices, default="stamps", help=f"{text} is constant")
+    add(
+        "--time",
+        choices=("stamps", "received", "even"),
+        default="stamps",
+        help=f"{text} is constant",
+    )
     add("--from", dest="since", type=float, metavar="S", help="s, where it begins")
     add("--to", dest="until", type=float, metavar="S", help="s, where it ends")
     # what reading a recording of identify also asks for

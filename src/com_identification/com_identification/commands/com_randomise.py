@@ -6,9 +6,15 @@ from pathlib import Path
 
 from com_identification.commands.output import output_directory
 from com_identification.exceptions import IdentificationError
-from com_identification.walking.inertia import corrected_urdf
-from com_identification.walking.posterior import RobotPosterior, to_csv, to_json, to_npz
-from com_identification.walking.simulator_files import mjcf, usd_layer
+from com_identification.walking.posterior import (
+    RobotPosterior,
+    mjcf,
+    to_csv,
+    to_json,
+    to_npz,
+    usd_layer,
+)
+from com_identification.walking.unknowns import corrected_urdf
 from com_model import ComModelError, load_robot
 from com_model.commands import add_robot, command_parser
 

@@ -38,13 +38,12 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="also use slow motion between the postures; inertial forces are treated as noise",
     )
-    text = "what the robot does: rest in postures on foot force sensors, walk without them, or "
-    text += "both; sway slowly on both feet, or hang from a rope"
     add(
         "--use",
         choices=("rest", "walk", "rest,walk", "sway", "hang"),
         metavar="rest|walk|rest,walk|sway|hang",
-        help=text,
+        help="what the robot does: rest in postures on foot force sensors, walk without them, or "
+        "both; sway slowly on both feet, or hang from a rope",
     )
     add(
         "--hung",
@@ -131,15 +130,16 @@ def parser() -> argparse.ArgumentParser:
     add(
         "--use-diagnosis",
         action="store_true",
-        help=(
-            "use the newest message of diagnosis in the recordings, or else the CoM offset that "
-            "the "
-        )
-        + "stabiliser found (gait/state)",
+        help="use the newest message of diagnosis in the recordings, or else the CoM offset that "
+        "the stabiliser found (gait/state)",
     )
-    text = "times to use: those of the messages' headers, or of their recording; even (walking): "
-    text += "the rate is constant, and times of receipt show what is lost"
-    add("--time", choices=("stamps", "received", "even"), default="stamps", help=text)
+    add(
+        "--time",
+        choices=("stamps", "received", "even"),
+        default="stamps",
+        help="times to use: those of the messages' headers, or of their recording; even (walking): "
+        "the rate is constant, and times of receipt show what is lost",
+    )
     text = "of walking: s from the first joint state, where the part that is used "
     add("--from", dest="since", type=float, metavar="S", help=text + "begins")
     add("--to", dest="until", type=float, metavar="S", help=text + "ends")

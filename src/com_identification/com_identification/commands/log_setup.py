@@ -79,8 +79,9 @@ def read_readings(bag: Bag, topics: SensorTopics) -> LogReadings:
                 each if each.shape[1] == count else np.full((rows, count), np.nan)
                 for each in (batch.numbers[f] for f in _FIELDS[JOINT_STATE])
             ]
-            own = np.hstack((block.times[batch.rows, None], *parts))
-            states.setdefault(batch.names, []).append(own)
+            states.setdefault(batch.names, []).append(
+                np.hstack((block.times[batch.rows, None], *parts))
+            )
         if other.batches:
             known = other.values("orientation_covariance")[:, :1] != -1.0
             turn = np.where(known, other.values("orientation"), np.nan)

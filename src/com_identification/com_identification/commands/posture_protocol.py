@@ -38,8 +38,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             for note in _standing(by_model):
                 print(note)
             return 0
-        table = quasi_static.read_angles(arguments.angles, protocol)
-        _compare(simulation, protocol, table, arguments)
+        _compare(
+            simulation,
+            protocol,
+            quasi_static.read_angles(arguments.angles, protocol),
+            arguments,
+        )
     except ComModelError as error:
         print(f"posture_protocol: {error}", file=sys.stderr)
         return 2

@@ -131,18 +131,18 @@ def require_postures(
     if postures:
         return postures
     reasons = Counter(reason for interval in intervals for reason in interval.reasons)
-    lines = [f"no stationary posture in {recording.seconds:.1f} s of joint states."]
-    often = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))[:5]
-    lines += [
-        f"  {count} stationary intervals refused: {reason}" for reason, count in often
-    ]
-    where = sorted(recording.tally.items(), key=lambda item: (-item[1], item[0]))
-    lines += [f"  {lost:.1f} s: {cause}" for cause, lost in where if lost > 0.0]
-    lines.append(
+    often, where = (
+        sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        for counts in (reasons, recording.tally)
+    )
+    lines = [
+        f"no stationary posture in {recording.seconds:.1f} s of joint states.",
+        *(f"  {count} stationary intervals refused: {why}" for why, count in often[:5]),
+        *(f"  {lost:.1f} s: {cause}" for cause, lost in where if lost > 0.0),
         "Let the robot be stationary for a second or two in each posture; thresholds are in the "
         "section capture of --settings; --marks says where the postures are; --slow-motion uses "
-        "slow motion, too; --use walk identifies from joint efforts and IMU while the robot walks"
-    )
+        "slow motion, too; --use walk identifies from joint efforts and IMU while the robot walks",
+    ]
     raise Refusal("\n".join(lines))
 
 

@@ -3,8 +3,7 @@
 import argparse
 from dataclasses import dataclass, replace
 
-from com_bags import Bag, LogFormat, SensorTopics, TopicRequest, find_topics
-from com_bags.standard_types import IMU
+from com_bags import IMU, Bag, LogFormat, SensorTopics, TopicRequest, find_topics
 from com_identification.settings import IdentificationSettings
 from com_model import Foot, RobotConfig, RobotModel, robots
 from com_model.exceptions import ConfigError
@@ -68,10 +67,9 @@ def load_robot(arguments: argparse.Namespace) -> RobotInputs:
     )
     feet = _bare_feet(arguments.wrench, model) if files.config is None else config.feet
     if not feet:
-        source = "--config is missing" if files.config is None else config.source
         raise ConfigError(
             "no feet with force sensors: say where they are, as feet: {l_sole: {...}}",
-            source,
+            "--config is missing" if files.config is None else config.source,
             "feet",
         )
     given = ("settings", "marks", "mapping", "tip_over")
@@ -82,8 +80,14 @@ def load_robot(arguments: argparse.Namespace) -> RobotInputs:
         "config": files.config,
     }
     paths = {name: str(value) for name, value in values.items() if value}
-    log_format = LogFormat.of(model, config.feet, arguments)
-    return RobotInputs(model, config, feet, settings, paths, log_format)
+    return RobotInputs(
+        model,
+        config,
+        feet,
+        settings,
+        paths,
+        LogFormat.of(model, config.feet, arguments),
+    )
 
 
 def walk_inputs(robot: RobotInputs) -> RobotInputs:
@@ -131,8 +135,9 @@ def choose_topics(
     wrenches = dict(each.split("=", 1) for each in arguments.wrench)
     names = arguments.marker_topic, arguments.known_com
     request = TopicRequest(arguments.joint_states, arguments.imu, wrenches, *names)
-    use_imu = robot.settings.fit.use_imu
-    return find_topics(bag.topics(), robot.feet, request, use_imu, str(bag.path))
+    return find_topics(
+        bag.topics(), robot.feet, request, robot.settings.fit.use_imu, str(bag.path)
+    )
 
 
 def _bare_feet(requests: list[str], model: RobotModel) -> tuple[Foot, ...]:

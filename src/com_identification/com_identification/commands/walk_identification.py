@@ -20,13 +20,10 @@ from com_identification.health.changes import append
 from com_identification.health.walks import walk_record
 from com_identification.regression.postures import Posture
 from com_identification.slow.identify import identify_slow
+from com_identification.walking.combination import fuse, judge_walk, with_payload
 from com_identification.walking.evidence import Evidence, Verdict
-from com_identification.walking.fusion import fuse
 from com_identification.walking.identify import WalkResult, identify_walking
-from com_identification.walking.inertia import corrected_urdf
-from com_identification.walking.judgement import judge_walk
 from com_identification.walking.log import walking_parts
-from com_identification.walking.payload import with_payload
 from com_identification.walking.posterior import NAMES, result_files
 from com_identification.walking.report import (
     evidence_lines,
@@ -34,7 +31,7 @@ from com_identification.walking.report import (
     report_page,
     sections,
 )
-from com_identification.walking.unknowns import Scale
+from com_identification.walking.unknowns import Scale, corrected_urdf
 from com_model import Frame, RobotModel, UnknownNameError
 from com_model.text import columns
 
@@ -88,8 +85,9 @@ def identify_walk(
         else:
             result, evidence = judge_walk(whole, robot.model, robot.config, scale)
         if result is None:
-            found = cast(Evidence, evidence)
-            return _write_evidence(folder, Path(arguments.output), found)
+            return _write_evidence(
+                folder, Path(arguments.output), cast(Evidence, evidence)
+            )
         if arguments.loaded:
             logs = [
                 part for path in arguments.loaded for part in walking_parts(read(path))
@@ -164,9 +162,14 @@ def _identify_slow(
     scale: Scale,
 ) -> WalkResult:
     """Identifies from slow motions: logs are of --use, hung of --hung."""
-    rope = parse_rope(arguments.rope, robot.model)
-    kinds = [arguments.use == "hang"] * len(logs) + [True] * len(hung)
-    return identify_slow([*logs, *hung], kinds, robot.model, robot.config, scale, rope)
+    return identify_slow(
+        [*logs, *hung],
+        [arguments.use == "hang"] * len(logs) + [True] * len(hung),
+        robot.model,
+        robot.config,
+        scale,
+        parse_rope(arguments.rope, robot.model),
+    )
 
 
 def _write_evidence(folder: Path, output: Path, evidence: Evidence) -> int:

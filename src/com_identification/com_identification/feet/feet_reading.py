@@ -536,9 +536,12 @@ class ModelCheck:
     def _unknown(self, reason: str) -> ModelCheckResult:
         unknown: dict[str, Any] = dict.fromkeys(_VECTORS, np.full(3, np.nan))
         unknown |= dict.fromkeys(_NUMBERS, np.nan)
-        mass = self._observations.model.mass
         return ModelCheckResult(
-            ModelVerdict.UNKNOWN, reason, sloped=False, model_mass=mass, **unknown
+            ModelVerdict.UNKNOWN,
+            reason,
+            sloped=False,
+            model_mass=self._observations.model.mass,
+            **unknown,
         )
 
 

@@ -186,8 +186,9 @@ def export(records: Sequence[Record], path: Path) -> None:
     elif path.suffix == ".parquet":
         columns = zip(*table_rows(records), strict=True)
         arrow = library("pyarrow")
-        table = arrow.table(dict(zip(COLUMNS, map(list, columns), strict=True)))
-        library("pyarrow.parquet").write_table(table, path)
+        library("pyarrow.parquet").write_table(
+            arrow.table(dict(zip(COLUMNS, map(list, columns), strict=True))), path
+        )
     elif path.suffix == ".urdf":
         write_file(path, records[-1].corrected_urdf())
     elif path.suffix == ".xml":

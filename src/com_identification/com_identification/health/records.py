@@ -158,9 +158,11 @@ class Record(FrozenArrays):
         texts = [getattr(self, name) for name in (*names, "kinematics", "urdf")]
         if not all(isinstance(t, str) for t in (*texts, *self.bodies, *self.issues)):
             raise ValueError("a text is none")
-        numbers: list[Any] = [self.parameters, self.covariance, self.prior_mass]
-        numbers += [self.total_mass, self.mass_on_feet or (0.0, 0.0)]
-        numbers += [row for kind in self.sensors.values() for row in kind.values()]
+        numbers: tuple[Any, ...] = (
+            *(self.parameters, self.covariance, self.prior_mass, self.total_mass),
+            self.mass_on_feet or (0.0, 0.0),
+            *(row for kind in self.sensors.values() for row in kind.values()),
+        )
         if not all(np.isfinite(np.asarray(item, float)).all() for item in numbers):
             raise ValueError("a number is not finite")
         if (np.diag(self.covariance) < 0.0).any():

@@ -7,7 +7,7 @@ Subscribes:
     <foot>/wrench (geometry_msgs/WrenchStamped): the names are the configuration's.
     known_com (geometry_msgs/PointStamped): the whole robot's CoM by another source, in a link's
         frame; points received while the robot is stationary are part of its posture.
-    diagnosis (com_msgs/CentroidalDiagnosis): culprits that last, for ~/tare_wrench and
+    diagnosis (com_msgs/CentroidalDiagnosis): causes that last, for ~/tare_wrench and
         ~/identify_links where the request asks for them.
     gait/state (com_msgs/WalkState): the CoM's offset by the stabiliser, for ~/identify_links where
         the request asks for it and there is no diagnosis.
@@ -44,7 +44,7 @@ from sensor_msgs.msg import Imu
 from visualization_msgs.msg import MarkerArray
 
 from com_identification.capture.recorder import CaptureStatus
-from com_identification.exceptions import CaptureRefused
+from com_identification.exceptions import CaptureRefused, StoreError
 from com_identification.feet.feet_reading import ModelCheckResult, ModelVerdict
 from com_identification.nodes.health_watch import HealthWatch
 from com_identification.nodes.identification_conversions import numpy_to_model_check
@@ -112,8 +112,9 @@ class ComIdentification(RobotNode[Parameters]):
         self._health = HealthWatch(p.health_record, p.robot_serial, self.get_logger())
         self._jobs = JobServices(self, self._session, self._on_found)
         self._walks = WalkServices(self, self._session, self._on_walk)
-        begin = self._walks.begin_identification
-        self._jobs.offer(self, IdentifyWalk, "identify_walk", begin)
+        self._jobs.offer(
+            self, IdentifyWalk, "identify_walk", self._walks.begin_identification
+        )
         self._postures = PostureServices(
             self, self._session, self._reasons, self._publish_result
         )
@@ -130,8 +131,12 @@ class ComIdentification(RobotNode[Parameters]):
         )
         self.subscribe(msgs.WalkState, "gait/state", self._on_walk_state)
         for index, foot in enumerate(self._config.feet):
-            callback = partial(self._on_wrench, index)
-            self.subscribe(WrenchStamped, foot.wrench_topic, callback, EVERY_SAMPLE)
+            self.subscribe(
+                WrenchStamped,
+                foot.wrench_topic,
+                partial(self._on_wrench, index),
+                EVERY_SAMPLE,
+            )
         self.create_steady_timer(SERVE_PERIOD, self._on_serve)
         self.create_steady_timer(1.0 / p.state_rate_hz, self._on_state)
         if p.check_rate_hz > 0.0:
@@ -171,13 +176,11 @@ class ComIdentification(RobotNode[Parameters]):
         session = self._current
         if session is None or session.opened is not None:
             return
-        for warning in session.try_to_open():
-            self.get_logger().warning(warning)
-        if session.opened is None:
-            self.log.warn("storage", f"no posture can be captured: {session.problem}")
-            return
-        count = len(session.opened.postures)
-        self.get_logger().info(f"{count} postures in {session.opened.path}")
+        try:
+            store = session.store
+            self.get_logger().info(f"{len(store.postures)} postures in {store.path}")
+        except StoreError as error:
+            self.log.warn("storage", f"no posture can be captured: {error}")
 
     def _close_session(self) -> None:
         self._jobs.cancel()
@@ -208,9 +211,7 @@ class ComIdentification(RobotNode[Parameters]):
 
     def _on_diagnosis(self, msg: msgs.CentroidalDiagnosis, _: int) -> None:
         if self._current is not None:
-            self._current.culprits = [
-                culprit for culprit in msg.culprits if culprit.lasting
-            ]
+            self._current.causes = [cause for cause in msg.culprits if cause.lasting]
 
     def _on_walk_state(self, msg: msgs.WalkState, _: int) -> None:
         if self._current is not None and isfinite(msg.com_offset_std[0]):

@@ -110,8 +110,8 @@ def numpy_to_model_check(
     return msg
 
 
-def culprits_to_evidence(
-    culprits: Iterable[msgs.Culprit], model: RobotModel, rest: Array
+def causes_to_evidence(
+    causes: Iterable[msgs.Culprit], model: RobotModel, rest: Array
 ) -> Evidence:
     """Converts causes of a diagnosis: encoder biases, the IMU's tilt, and the trunk's CoM.
 
@@ -121,7 +121,7 @@ def culprits_to_evidence(
     -e; root axes, where the robot is at rest.
 
     Args:
-        culprits: causes that last, of a CentroidalDiagnosis.
+        causes: those that last, of a CentroidalDiagnosis.
         model: the robot.
         rest: (n,) rad or m.
     """
@@ -129,7 +129,7 @@ def culprits_to_evidence(
         dict[tuple[str, str], tuple[float, float]](),
         dict[str, tuple[Array, Array]](),
     )
-    for msg in culprits:
+    for msg in causes:
         values, std = np.array(msg.parameters), np.array(msg.std)
         if msg.kind == msgs.Culprit.ENCODER_ZERO:
             known = zip(msg.parts, -values, std, strict=True)

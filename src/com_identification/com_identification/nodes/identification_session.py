@@ -12,8 +12,8 @@ from rclpy.node import Node
 from sensor_msgs.msg import Imu
 from visualization_msgs.msg import Marker
 
+from com_identification.capture.com_evidence import walk_posture
 from com_identification.capture.recorder import PostureRecorder
-from com_identification.capture.walk_evidence import walk_posture
 from com_identification.exceptions import IdentificationError, StoreError
 from com_identification.feet.feet_reading import ModelCheck, ModelCheckResult
 from com_identification.nodes import identification_conversions as conversions
@@ -52,9 +52,6 @@ from com_ros.parameters import (
 
 if TYPE_CHECKING:  # they load for a second
     from com_identification.walking.identify import WalkResult
-
-GREY = (0.5, 0.5, 0.5, 0.8)
-GREEN = (0.1, 0.7, 0.25, 0.6)
 
 
 @dataclass(frozen=True)
@@ -274,7 +271,7 @@ class Session:
         walk: the latest one from walking; None: `result` is newer.
         problem: why the postures cannot be stored; empty: they can.
         opened: the postures on disk.
-        culprits: those that last, by the last message of a diagnosis; None: there was none.
+        causes: those that last, by the last message of a diagnosis; None: there was none.
         walk_state: the last message of gait/state; None: there was none.
 
     Raises:
@@ -311,7 +308,7 @@ class Session:
         self.result: Result | None = None
         self.walk: WalkResult | None = None
         self.problem, self.closed = "", False
-        self.culprits: list[Culprit] | None = None
+        self.causes: list[Culprit] | None = None
         self.walk_state: WalkState | None = None
         self.opened: PostureStore | None = None
         self._described: dict[int, CapturedPosture] = {}
@@ -331,8 +328,11 @@ class Session:
         link = msg.header.frame_id.removeprefix(self._prefix) or self.model.root_link
         if link not in self.model.link_names:
             return f"its frame_id {link!r} is no link; there are {listing(self.model.link_names)}"
-        time = np.array([stamp_to_ns(msg.header.stamp) or self.buffer.newest_ns])
-        self.recorder.known_com.add(time, link, point_to_numpy(msg.point)[None])
+        self.recorder.known_com.add(
+            np.array([stamp_to_ns(msg.header.stamp) or self.buffer.newest_ns]),
+            link,
+            point_to_numpy(msg.point)[None],
+        )
         return ""
 
     def evidence(self) -> tuple[Evidence | None, dict[int, Posture]]:
@@ -344,9 +344,9 @@ class Session:
         Raises:
             IdentificationError: there is neither.
         """
-        if self.culprits is not None:
-            return conversions.culprits_to_evidence(
-                self.culprits, self.model, self.rest
+        if self.causes is not None:
+            return conversions.causes_to_evidence(
+                self.causes, self.model, self.rest
             ), {}
         known = (
             self.model,
@@ -372,40 +372,31 @@ class Session:
             wrench_signs(self.config.feet),
             [foot.frame for foot in self.config.feet],
         )
-        zeros = [c for c in self.culprits or () if c.kind == Culprit.WRENCH_ZERO]
+        zeros = [c for c in self.causes or () if c.kind == Culprit.WRENCH_ZERO]
         found = {frames.index(c.parts[0]): np.array(c.parameters) for c in zeros}
         return {foot: signs[foot, 0] * zero for foot, zero in found.items()}
 
     # --- storage -----------------------------------------------------------------------------
     @property
     def store(self) -> PostureStore:
-        """The postures on disk, opened if they were not; a StoreError says why they cannot be."""
-        self.try_to_open()
-        if self.opened is None:
-            raise StoreError(self.problem)
-        return self.opened
+        """The postures on disk, opened if they were not.
 
-    def try_to_open(self) -> tuple[str, ...]:
-        """Opens the file of postures, if it is not open.
-
-        Returns:
-            Warnings about it. Why it cannot be opened is stored as `problem`.
+        Raises:
+            StoreError: They cannot be opened; why is also stored as `problem`.
         """
-        if self.opened is not None:
-            return ()
-        if self.path is None:
-            self.problem = (
-                "postures cannot be stored: set the parameter storage_directory"
-            )
-            return ()
-        try:
-            self.opened = PostureStore(self.path, self.model, self.config.feet)
-        except StoreError as error:
-            self.problem = str(error)
-            return ()
-        self.problem = ""
-        self.recorder.set_bias(self.opened.bias)
-        return self.opened.warnings
+        if self.opened is None:
+            try:
+                if self.path is None:
+                    raise StoreError(
+                        "postures cannot be stored: set the parameter storage_directory"
+                    )
+                self.opened = PostureStore(self.path, self.model, self.config.feet)
+            except StoreError as error:
+                self.problem = str(error)
+                raise
+            self.problem = ""
+            self.recorder.set_bias(self.opened.bias)
+        return self.opened
 
     def close(self) -> None:
         """Closes the file of postures, as another session takes its place."""
@@ -494,12 +485,13 @@ class Session:
         found, (R, p) = self.result.identification, self._frames.poses(q)
         massive = [i for i in range(len(found.bodies)) if found.mass[i] > 0.0]
         before = np.array([p[i] + R[i] @ found.prior_com[i] for i in massive])
-        markers.append(maker.balls("com_before", before, 0.012, GREY))
+        grey, green = (0.5, 0.5, 0.5, 0.8), (0.1, 0.7, 0.25, 0.6)
+        markers.append(maker.balls("com_before", before, 0.012, grey))
         for i in massive:
             spread: Array = R[i] @ np.diag(found.com_std[i] ** 2) @ R[i].T
             place, name = p[i] + R[i] @ found.com[i], f"com_after/{found.bodies[i]}"
             # ellipsoids of two standard deviations
-            markers.append(maker.ellipsoid(name, place, spread, 2.0, GREEN))
+            markers.append(maker.ellipsoid(name, place, spread, 2.0, green))
         return markers
 
     # --- postures ----------------------------------------------------------------------------

@@ -87,8 +87,12 @@ class JobServices:
             ),
             ("identify_two_postures", find_tilted_shape, numpy_to_tilted_shape),
         ):
-            serve = partial(self._identify_total, find, convert)
-            DeferredService(node, IdentifyTotalCom, f"~/{name}", serve)
+            DeferredService(
+                node,
+                IdentifyTotalCom,
+                f"~/{name}",
+                partial(self._identify_total, find, convert),
+            )
 
     @property
     def busy(self) -> bool:
@@ -126,8 +130,9 @@ class JobServices:
         state = (run.job.progress, run.job.step)
         if run.goal is not None and state != run.reported:
             run.reported = state
-            feedback = run.kind.Feedback(progress=state[0], step=state[1])
-            run.goal.publish_feedback(feedback)
+            run.goal.publish_feedback(
+                run.kind.Feedback(progress=state[0], step=state[1])
+            )
 
     # --- requests ----------------------------------------------------------------------------
     def offer(self, node: Node, kind: Any, name: str, begin: Begin) -> None:
@@ -143,8 +148,9 @@ class JobServices:
 
         def accept(goal: ServerGoalHandle) -> None:
             def finish(result: Any) -> None:
-                done = result.success and not goal.is_cancel_requested
-                finish_goal(goal, done, result)
+                finish_goal(
+                    goal, result.success and not goal.is_cancel_requested, result
+                )
 
             self._begin(kind, name, begin, goal.request, finish, goal)
 
@@ -164,8 +170,9 @@ class JobServices:
             fields = IdentifyLinks.Response.get_fields_and_field_types()
             reply(IdentifyLinks.Response(**{k: getattr(result, k) for k in fields}))
 
-        kind = action.IdentifyLinks
-        self._begin(kind, "identify_links", self._identify, request, finish)
+        self._begin(
+            action.IdentifyLinks, "identify_links", self._identify, request, finish
+        )
 
     def _begin(
         self,

@@ -25,8 +25,8 @@ from com_identification.feet.feet_reading import estimate_wrench_bias
 from com_identification.nodes.identification_session import Parameters, Session
 from com_identification.regression.priors import body_priors
 from com_identification.store import results
-from com_identification.store.store import OLD_SUFFIX, SUFFIX
-from com_identification.walking.inertia import corrected_urdf
+from com_identification.store.store import SUFFIX
+from com_identification.walking.unknowns import corrected_urdf
 from com_model.arrays import Array
 from com_model.exceptions import ComModelError
 from com_msgs import srv
@@ -239,12 +239,8 @@ class PostureServices:
     def _load(self, session: Session, request: Any, response: Any) -> None:
         path = self._path(session, request.name)
         if not path.is_file():
-            found = sorted(
-                p for p in path.parent.glob("*.*") if p.suffix in (SUFFIX, OLD_SUFFIX)
-            )
-            names = ", ".join(p.stem if p.suffix == SUFFIX else p.name for p in found)
-            names = names or "none"
-            raise StoreError(f"no file {path}: there are {names}")
+            names = ", ".join(sorted(p.stem for p in path.parent.glob(f"*{SUFFIX}")))
+            raise StoreError(f"no file {path}: there are {names or 'none'}")
         response.count = session.store.load(path)
         session.recorder.set_bias(session.store.bias)
         response.backup = str(session.store.last_backup)
@@ -258,8 +254,7 @@ class PostureServices:
     def _path(self, session: Session, name: str) -> Path:
         """A file in the folder of the store, never the store itself."""
         store = session.store.path
-        suffix = OLD_SUFFIX if name.endswith(OLD_SUFFIX) else SUFFIX
-        path = results.path_inside(store.parent, name, suffix)
+        path = results.path_inside(store.parent, name, SUFFIX)
         if path == store.resolve():
             raise OutputError(f"{path} is the file in use: give another name")
         return path

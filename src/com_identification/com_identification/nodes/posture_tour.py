@@ -177,9 +177,10 @@ class PostureTour(GuidedMotion[Parameters]):
         yield from self._wait(self.parameters.settle)
         yield from self._confirm("to capture it")
         answer = yield from self._call("capture_posture", label=f"tour {number}")
-        count = self.parameters.count
         self._report(
-            f"{number} of {count} captured" if answer.success else answer.message
+            f"{number} of {self.parameters.count} captured"
+            if answer.success
+            else answer.message
         )
         return "" if answer.success else answer.message
 

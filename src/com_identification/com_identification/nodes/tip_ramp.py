@@ -263,13 +263,14 @@ class TipRamp(GuidedMotion[Parameters]):
                 writer.writerow(
                     [name, *("" if np.isnan(v) else f"{v:.6f}" for v in values)]
                 )
-            data = text.getvalue().encode()
-            write_whole(Path(self.parameters.output), data, overwrite=True)
+            write_whole(
+                Path(self.parameters.output), text.getvalue().encode(), overwrite=True
+            )
         shown = {**columns, "difference": measured - model}
         done = [name in found for name in names]
-        tests = np.array(names)[done].tolist()
         return quasi_static.angles_text(
-            tests, {name: own[done] for name, own in shown.items()}
+            np.array(names)[done].tolist(),
+            {name: own[done] for name, own in shown.items()},
         )
 
 

@@ -153,8 +153,10 @@ class WalkServices:
         """Passes the stored messages to the thread that writes."""
         messages, self._messages, self._chunk_ns = self._messages, [], self._newest_ns
         if messages:
-            work = partial(append_messages, self._path, self._types, messages)
-            self._files.do(work, self._written)
+            self._files.do(
+                partial(append_messages, self._path, self._types, messages),
+                self._written,
+            )
 
     def _written(self, file: Path | Exception) -> None:
         if isinstance(file, Exception):
@@ -212,8 +214,10 @@ class WalkServices:
                 message=self._problem or "neither joint_states nor imu came"
             )
         problem = self._problem or self._unused
-        text = f"{self._seconds:.0f} s in {self._path}. {problem}".rstrip()
-        return SetBool.Response(success=True, message=text)
+        return SetBool.Response(
+            success=True,
+            message=f"{self._seconds:.0f} s in {self._path}. {problem}".rstrip(),
+        )
 
     @property
     def _seconds(self) -> float:
@@ -288,5 +292,6 @@ class WalkServices:
 
     def _walker(self, session: Session) -> WalkReader:
         p, root = self._node.parameters, session.model.root_link
-        link = p.imu_link or session.config.imu_link or root
-        return WalkReader(session.model, p.robot_config, link)
+        return WalkReader(
+            session.model, p.robot_config, p.imu_link or session.config.imu_link or root
+        )

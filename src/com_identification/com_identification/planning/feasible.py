@@ -324,8 +324,7 @@ class FeasiblePostures:
 
     def _heights(self, Q: Array, stance: FlatStance) -> Array:
         """Returns the heights of all links above the ground of the stance, (N, K) m."""
-        ups = stance.up_directions(Q)
-        return self._collision.heights(Q, ups, stance.levels(Q))
+        return self._collision.heights(Q, stance.up_directions(Q), stance.levels(Q))
 
     def _above_ground(self, stance: FlatStance, indices: tuple[int, ...]) -> Flags:
         """Links that must clear the ground, (K,): not feet in contact, nor those low at rest."""

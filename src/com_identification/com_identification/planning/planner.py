@@ -46,8 +46,6 @@ Score = Callable[[Array, Array], Array]
 """Takes P (U, U) and the rows of m postures (m, R, U); returns their scores, (m,)."""
 Objective = Callable[[Array], tuple[float, Array]]
 """Takes information M (U, U); returns f(M) and its slope (U, U)."""
-_STEPS = (0.1, 0.3, 0.6)  # of half a joint's range: standard deviation of a refinement
-_MOVED = (0.1, 0.2, 0.5)  # fraction of the joints that a refinement moves
 _ROUNDS = 2  # of exchange
 _DRIFTED = 10.0  # steps of the sensors' drift, as white noise
 
@@ -392,8 +390,9 @@ class PosturePlanner:
             )
             left = max(np.sqrt(_DRIFTED) * step, 1e-3 * prior)
             precision[errors.kinds[f"{kind}_bias"]] = prior / left if prior else 0.0
-        own = np.diag(precision[self._errors_used])
-        return np.pad(own, ((0, 0), (self._priors.count, 0)))
+        return np.pad(
+            np.diag(precision[self._errors_used]), ((0, 0), (self._priors.count, 0))
+        )
 
     def _candidates(
         self, count: int, samples: int, progress: Progress
@@ -429,9 +428,10 @@ class PosturePlanner:
         picked, kept = [pool[i] for i in chosen], rows[list(chosen)]
         for step in range(_ROUNDS * len(picked)):
             turn, place = divmod(step, len(picked))
-            what = f"improving posture {place + 1} of {len(picked)}"
-            what += f", round {turn + 1} of {_ROUNDS}"
-            progress(step / (_ROUNDS * len(picked)), what)
+            progress(
+                step / (_ROUNDS * len(picked)),
+                f"improving posture {place + 1} of {len(picked)}, round {turn + 1} of {_ROUNDS}",
+            )
             beside = covariance_without(scatter, kept, place)
             values = score(beside, rows)
             if self._quota:
@@ -450,12 +450,10 @@ class PosturePlanner:
     def _changes(self, rng: np.random.Generator, entry: Entry) -> list[Entry]:
         count, n = self.plan.refinements, self.model.n_joints
         low, high = self.feasible.low, self.feasible.high
-        size = (
-            rng.normal(0.0, rng.choice(_STEPS, (count, 1)), (count, n))
-            * (high - low)
-            / 2.0
-        )
-        moved = rng.random((count, n)) < rng.choice(_MOVED, (count, 1))
+        # standard deviations of half a joint's range; fractions of the joints that are moved
+        steps = rng.choice((0.1, 0.3, 0.6), (count, 1))
+        size = rng.normal(0.0, steps, (count, n)) * (high - low) / 2.0
+        moved = rng.random((count, n)) < rng.choice((0.1, 0.2, 0.5), (count, 1))
         starts = np.clip(entry[0] + size * moved, low, high)
         found = self.feasible.stand(rng, starts, [entry[1]] * count)
         return [change for change in found if not isinstance(change, str)]

@@ -13,11 +13,6 @@ import numpy as np
 
 from com_identification.exceptions import IdentificationError, PostureError
 from com_identification.regression import posterior
-from com_identification.regression.identifiability import (
-    Identifiability,
-    examine,
-    redundancy,
-)
 from com_identification.regression.observations import Observation, ObservationModel
 from com_identification.regression.posterior import Posterior
 from com_identification.regression.postures import Posture
@@ -29,11 +24,14 @@ from com_identification.regression.priors import (
     body_priors,
 )
 from com_identification.regression.result import (
+    Identifiability,
     Identification,
     Progress,
     Residual,
     Residuals,
     by_body,
+    examine,
+    redundancy,
 )
 from com_identification.regression.rows import StackedObservations
 from com_identification.regression.statics import prediction_rows
@@ -166,9 +164,9 @@ class _Fit:
         for fold, found in enumerate(
             posterior.held_out(self.rows, self.posterior, folds)
         ):
-            done = _HELD_OUT + (1.0 - _HELD_OUT) * fold / folds
             self._progress(
-                done, f"predicting postures left out, part {fold + 1} of {folds}"
+                _HELD_OUT + (1.0 - _HELD_OUT) * fold / folds,
+                f"predicting postures left out, part {fold + 1} of {folds}",
             )
             x, _ = posterior.bound(found.x, found.covariance, self._priors)
             values = self._priors.values(x), self._sensor_errors(found)[0]

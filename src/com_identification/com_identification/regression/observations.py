@@ -300,8 +300,9 @@ class ObservationModel:
         center = soles[0][self.contacts.loaded(posture.wrenches)].mean(axis=0)
         weight = float(wrench[:3] @ up)
         moment = wrench[3:] - np.cross(center, wrench[:3])
-        point = center + np.cross(up, moment) / weight
-        return MeasuredCom(weight / self.gravity, point, up, wrench)
+        return MeasuredCom(
+            weight / self.gravity, center + np.cross(up, moment) / weight, up, wrench
+        )
 
     def _true_q(
         self, posture: Posture, errors: Array, torque: Array | None = None

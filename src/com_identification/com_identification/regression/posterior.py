@@ -31,12 +31,6 @@ from com_model.arrays import Array, Flags
 
 BODIES = "bodies"  # the class of all of them
 _PSEUDO = 12.0  # number of unknowns that the prior scale of a class is worth
-_SCALES = (1.0 / 4.0, 9.0)
-_MISFIT = (
-    3.0  # squared residual per row above which something touches the robot in a posture
-)
-# variances of a freed class over its prior's
-_FREED = 4.0, 16.0, 64.0, 256.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +179,7 @@ def prior_posterior(rows: StackedObservations) -> Posterior:
 
 
 def reweight(rows: StackedObservations, found: Posterior) -> Posterior:
-    """Inflates the noise of postures that nothing explains, until they fit to _MISFIT.
+    """Inflates the noise of postures that nothing explains, until their squared residual is 3.
 
     A posture that was inconsistent only because of another one gets its weight back.
 
@@ -194,7 +188,8 @@ def reweight(rows: StackedObservations, found: Posterior) -> Posterior:
         found: with the current scales.
     """
     for _ in range(10):
-        wanted = found.inflation * posture_residuals(rows, found) / _MISFIT
+        # per row; above, something touches the robot in a posture
+        wanted = found.inflation * posture_residuals(rows, found) / 3.0
         inflation = np.maximum(wanted, 1.0)
         # change of the logarithm of an inflation
         if np.abs(np.log(inflation / found.inflation)).max(initial=0.0) < 0.1:
@@ -232,7 +227,7 @@ def adapt(rows: StackedObservations, found: Posterior) -> Posterior:
         for c, (squared, trace, count) in scores(rows, found).items():
             scale = before[c] + before[c] ** 2 / count * (squared - trace)
             scale = (count * scale + _PSEUDO) / (count + _PSEUDO)
-            scales[c] = float(np.clip(scale, *_SCALES))
+            scales[c] = float(np.clip(scale, 0.25, 9.0))
         found = condition(rows, scales, found.inflation)
         # change of the logarithm of a scale
         if all(abs(np.log(scales[c] / before[c])) < 0.01 for c in scales):
@@ -429,7 +424,8 @@ def likeliest_cause(rows: StackedObservations, found: Posterior) -> tuple[str, f
     best, cause = -np.inf, ("", 1.0)
     filtered = FilteredObservations.of(rows, found.scales, found.inflation)
     for c in (*rows.classes, BODIES):
-        for factor in _FREED:
+        # variances of a freed class over its prior's
+        for factor in (4.0, 16.0, 64.0, 256.0):
             scales = {**found.scales, c: factor}
             constant = c in rows.errors or c == BODIES
             part = (

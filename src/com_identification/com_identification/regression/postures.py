@@ -311,10 +311,10 @@ class FootContacts:
             posture: readings; without the IMU's direction a flat sole in contact suffices.
         """
         if posture not in self._on_floor:
-            self._on_floor[posture] = self._leans_little(posture)
+            self._on_floor[posture] = self._stands_flat(posture)
         return self._on_floor[posture]
 
-    def _leans_little(self, posture: Posture) -> bool:
+    def _stands_flat(self, posture: Posture) -> bool:
         flat = self.flat(posture)
         if not flat.any() or not np.isfinite(posture.up).all():
             return bool(flat.any())

@@ -15,8 +15,6 @@ from com_model.arrays import Array, Flags, as_array, freeze
 from com_model.geometry.rotations import skew
 from com_model.shapes.urdf_shapes import ShapeReader
 
-_COM_STD = (0.005, 0.02)  # m
-
 # (K, 3) unit axes of a body's frame: x, y, z, the diagonals of a cube's faces and its own. Hulls
 # are bounded by where they end along these; the first three alone make boxes.
 _DIAGONALS = np.array(
@@ -192,7 +190,7 @@ def body_priors(model: RobotModel, settings: IdentificationSettings) -> BodyPrio
     mass = np.array(model.bodies.mass)
     # the edge of a cube of water, 1000 kg/m^3
     size = np.cbrt(mass / 1000.0)
-    com_std = np.clip(prior.com_std_fraction * size, *_COM_STD)
+    com_std = np.clip(prior.com_std_fraction * size, 0.005, 0.02)  # m
     com_std *= prior.com_std_fraction > 0.0
     mass_std_fraction = np.full(count, prior.mass_std_fraction)
     for name, link in settings.links.items():

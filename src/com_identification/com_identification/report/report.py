@@ -210,15 +210,15 @@ def _fit(contents: Contents) -> Raw:
     words = (
         f"Counted as outliers: {', '.join(outliers)}." if outliers else "No outliers."
     )
-    words += (
-        " Mean square residual of the readings from the URDF, relative to the priors: "
-        f"{number(found.variance_factor, 2)}; above {number(found.variance_limit, 2)}, errors are "
-        "larger than the priors."
-    )
     return Raw(
         element("h2", "Total CoM before and after")
         + table(head, rows)
-        + element("p", words)
+        + element(
+            "p",
+            f"{words} Mean square residual of the readings from the URDF, relative to the priors: "
+            f"{number(found.variance_factor, 2)}; above {number(found.variance_limit, 2)}, errors "
+            "are larger than the priors.",
+        )
         + residual_plot(contents.fits)
     )
 
@@ -316,25 +316,20 @@ def _postures(contents: Contents) -> Raw:
     rows: list[tuple[object, ...]] = []
     refused: list[tuple[object, ...]] = []
     for interval in contents.intervals:
-        times = f"{contents.since_start(interval.t0_ns):.2f} – "
-        times += f"{contents.since_start(interval.t1_ns):.2f}"
+        ends = map(contents.since_start, (interval.t0_ns, interval.t1_ns))
+        times = " – ".join(f"{end:.2f}" for end in ends)
         if interval.posture is None:
             refused.append((times, interval.label, " ".join(interval.reasons)))
             continue
         fit = next(fits)
         gaps = number(fit.error_before, 2, _MM), number(fit.error_after, 2, _MM)
-        words = f"{', '.join(fit.standing) or 'no foot'}"
-        words += "; outlier" if fit.weight < 0.5 else ""
-        row = (
-            len(rows) + 1,
-            times,
-            fit.label,
-            fit.samples,
-            number(fit.mass, 3),
-            *gaps,
-            words,
+        words = ", ".join(fit.standing) or "no foot"
+        rows.append(
+            (
+                *(len(rows) + 1, times, fit.label, fit.samples, number(fit.mass, 3)),
+                *(*gaps, words + "; outlier" * bool(fit.weight < 0.5)),
+            )
         )
-        rows.append(row)
     spans = [
         (
             contents.since_start(i.t0_ns),

@@ -25,17 +25,16 @@ from com_identification.slow.identify import (
     slow_unknowns,
 )
 from com_identification.walking.fit import huber_weights
-from com_identification.walking.inertia import PARAMETERS
 from com_identification.walking.preparation import find_limbs
-from com_identification.walking.unknowns import Unknowns
+from com_identification.walking.unknowns import PARAMETERS, Unknowns
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
 
 NAMED = 0.9
 """Posterior from which a cause is named."""
-_ZERO, _MOUNTING, _SLOPE, _GAIN = *np.deg2rad([0.25, 0.4, 0.3]), 0.025
+_GAIN = 0.025  # factory tolerance of a gain
 # wide priors of causes: m, of the torso's mass, rad, of a gain, N
-_OFF_COM, _ADDED_COM = 0.020, (0.020, 0.020, 0.030)
+_OFF_COM = 0.020
 _OFF_ANGLE, _OFF_GAIN = np.deg2rad(2.0), 0.20
 _SCALES = 0.002  # of the mass
 
@@ -174,8 +173,9 @@ def _factory(u: Unknowns, model: RobotModel) -> Unknowns:
     inertial[:, 0] = 0.02 / 2.0
     # m, of the torso's CoM and of a link's
     inertial[:, 7:] = np.where(torso, 0.005, 0.003)[:, None]
-    std[u.joint_slice("gain")], std[u.joint_slice("encoder_zero")] = _GAIN, _ZERO
-    std[-3:] = _MOUNTING
+    std[u.joint_slice("gain")] = _GAIN
+    # encoder biases, and the mounting of the IMU
+    std[u.joint_slice("encoder_zero")], std[-3:] = np.deg2rad([0.25, 0.4])
     return replace(u, std=std)
 
 
@@ -189,7 +189,7 @@ def _tolerances(system: SlowSystem) -> Array:
     """Standard deviations (Z + 1,): of z, and of the mean gain of the legs."""
     s = np.append(system.unknowns.std, _GAIN / np.sqrt(system.robot.legs.sum()))
     for at in _places(system):
-        s[at : at + rows.SLOPE] = _SLOPE
+        s[at : at + rows.SLOPE] = np.deg2rad(0.3)
         # no outside pull: 1e-3 N
         s[at + rows.SLOPE : at + rows.SLOPE + rows.PULL] = 1e-3
     return s
@@ -212,7 +212,7 @@ def _hypotheses(system: SlowSystem) -> dict[str, list[Array]]:
         V[base.joint_slice("gain"), 0] = _OFF_GAIN * base.gain_directions[joint]
         return V
 
-    com = {torso + 7 + k: value for k, value in enumerate(_ADDED_COM)}
+    com = {torso + 7 + k: value for k, value in enumerate((0.020, 0.020, 0.030))}
     mounting = len(base.std) - 3
     zero = base.joint_slice("encoder_zero").start
     places = _places(system)

@@ -14,24 +14,25 @@ from scipy.linalg import block_diag
 from com_bags import WalkLog
 from com_identification.exceptions import WalkError
 from com_identification.slow import rows
-from com_identification.slow.recording import SlowRecording, condition_slow
-from com_identification.slow.rows import SlowRobot, slow_rows
-from com_identification.walking.acceptance import (
-    AcceptanceTest,
-    agreement,
-    nuisances,
-    unexplained,
+from com_identification.slow.rows import (
+    SlowRecording,
+    SlowRobot,
+    condition_slow,
+    slow_rows,
 )
 from com_identification.walking.advice import Advice, com_std, stays_at_urdf
 from com_identification.walking.fit import (
+    AcceptanceTest,
     WalkFit,
+    agreement,
     block_information,
     descend,
     huber_weights,
+    nuisances,
+    unexplained,
 )
 from com_identification.walking.identify import WalkResult, with_scale
-from com_identification.walking.inertia import PARAMETERS
-from com_identification.walking.kernels import IMU, Limbs, with_theta
+from com_identification.walking.kernels import IMU, Limbs, Noise, with_theta
 from com_identification.walking.preparation import (
     find_limbs,
     measured_joints,
@@ -39,12 +40,12 @@ from com_identification.walking.preparation import (
 )
 from com_identification.walking.unknowns import (
     FRICTIONS,
+    PARAMETERS,
     DesignMatrix,
     Scale,
     Unknowns,
     make_unknowns,
 )
-from com_identification.walking.window_kernels import Noise
 from com_model import Frame, RobotConfig, RobotModel
 from com_model.actuators import ActuatorModel
 from com_model.arrays import Array, Flags
@@ -53,9 +54,6 @@ from com_model.dynamics import GRAVITY
 from com_model.dynamics.tree_kernels import tree_of
 
 TEMPERING = 7.0
-# of a drive's size (a third of its torque limit; 29 N m at a G1's hip): means and deviations
-_COULOMB, _VISCOUS = (0.031, 0.031), (0.003, 0.003)
-_FRICTION_OF_TORQUE = 0.025, 0.025
 _TIED, _FAR = 1e-3, 1e5  # of a gain; s, from the blocks of one recording to the next
 # %, of which ripple and noise are 3 (G1) to 5 (T1); standard deviations
 _UNEXPLAINED, _BASE = 6.0, 1.5
@@ -64,7 +62,7 @@ _APART = 3.0  # standard deviations
 
 @dataclass(frozen=True, eq=False)
 class SlowUnknowns(Unknowns):
-    """z of Unknowns, followed by extra unknowns; x likewise, followed by a 1.
+    """z and x of Unknowns, both followed by extra unknowns, and x by a 1.
 
     Attributes:
         extra: number of extra unknowns.
@@ -250,14 +248,14 @@ def slow_unknowns(
     drives = []
     for j, name in enumerate(model.joint_names):
         own, size = config.actuators.of(name), float(sizes[j])
-        # fractions of a drive's size, see drive_sizes
+        # fractions of a drive's size, 29 N m at a G1's hip; load friction is of the torque
         usual = ActuatorModel(
-            coulomb=_COULOMB[0] * size,
-            coulomb_std=_COULOMB[1] * size,
-            viscous=_VISCOUS[0] * size,
-            viscous_std=_VISCOUS[1] * size,
-            load_friction=_FRICTION_OF_TORQUE[0],
-            load_friction_std=_FRICTION_OF_TORQUE[1],
+            coulomb=0.031 * size,
+            coulomb_std=0.031 * size,
+            viscous=0.003 * size,
+            viscous_std=0.003 * size,
+            load_friction=0.025,
+            load_friction_std=0.025,
             torque_bias_std=0.005 * size,
         )
         given = {key: v for key, v in vars(own).items() if v is not None}
@@ -314,9 +312,13 @@ def fit_rows(made: DesignMatrix, u: SlowUnknowns, z: Array) -> WalkFit:
     D = u.jacobian(z)
     relative = np.outer(u.std, u.std) * (D.T @ H @ D) / TEMPERING
     C = np.linalg.inv(relative + np.eye(len(z))) * np.outer(u.std, u.std)
-    dominated = int((np.linalg.eigvalsh(relative) > 1.0).sum())
-    blocks = block_information(made, weights)
-    return WalkFit(z, (C + C.T) / 2.0, TEMPERING, blocks, dominated)
+    return WalkFit(
+        z,
+        (C + C.T) / 2.0,
+        TEMPERING,
+        block_information(made, weights),
+        int((np.linalg.eigvalsh(relative) > 1.0).sum()),
+    )
 
 
 class SlowAdvice(Advice):

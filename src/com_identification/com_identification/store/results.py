@@ -41,7 +41,6 @@ _OF_FIT = (
     *("scales", "tempering", "at_bound", "outliers"),
 )
 _LONGEST = 200  # bytes of a name
-_DIGITS = 12  # significant digits of rounded numbers: sums in another order agree to this many
 
 
 def path_inside(directory: str | os.PathLike[str], name: str, suffix: str = "") -> Path:
@@ -197,7 +196,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, int | np.integer):
         return int(value)
     if isinstance(value, float | np.floating):
-        return float(f"{value:.{_DIGITS - 1}e}") + 0.0 if np.isfinite(value) else None
+        # twelve significant digits, to which sums in another order agree
+        return float(f"{value:.11e}") + 0.0 if np.isfinite(value) else None
     return value if value is None else str(value)
 
 

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,7 +23,6 @@ from com_model.files import whole_file
 from com_model.text import listing
 
 SUFFIX = ".db"
-OLD_SUFFIX = ".jsonl"  # of versions that wrote a line of JSON for each posture
 _MAX_POSTURES = 20_000
 # A record is JSON: under id 0 that of the robot, under -1, -2, ... the bias of the first, second,
 # ... foot, above 0 that of a posture.
@@ -94,7 +93,6 @@ class PostureStore:
 
     Attributes:
         last_backup: the copy of the postures that reset() or load() replaced last; None: none.
-        warnings: sentences about the opening.
 
     Raises:
         StoreError: it cannot be opened, is in use, damaged, or another robot's.
@@ -108,17 +106,10 @@ class PostureStore:
         self._database: sqlite3.Connection | None = None
         self._contents = _Contents(model, np.zeros((len(feet), 6)))
         self.last_backup: Path | None = None
-        self.warnings: tuple[str, ...] = ()
-        old = self.path.with_suffix(OLD_SUFFIX)
-        fix = "Give a file in a directory that can be written to"
         try:
-            with _errors(str(self.path), fix):
-                if not self.path.exists() and old.exists():
-                    self.warnings = (
-                        (
-                            f"{old} has postures of an earlier version: load() reads them."
-                        ),
-                    )
+            with _errors(
+                str(self.path), "Give a file in a directory that can be written to"
+            ):
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 self._open()
         except StoreError:
@@ -215,8 +206,7 @@ class PostureStore:
                 f"foot {foot}: expected 0 to {len(self._contents.bias) - 1}"
             )
         with self._writing() as database:
-            row = (-1 - foot, records.encode_bias(foot, values))
-            database.execute(_INSERT, row)
+            database.execute(_INSERT, (-1 - foot, records.encode_bias(foot, values)))
         self._contents.bias[foot] = values
 
     def reset(self) -> Path | None:
@@ -262,7 +252,7 @@ class PostureStore:
         The previous ones are copied as by reset(), to last_backup. Postures get new ids.
 
         Args:
-            path: of a file that save() or an earlier version has written, or of another store.
+            path: of a file that save() has written, or of another store.
 
         Returns:
             The number of postures.
@@ -291,11 +281,7 @@ class PostureStore:
     def _open(self) -> None:
         """Opens the file, makes it where it is missing, and reads it."""
         self.path.touch()
-        if _is_of_lines(self.path):
-            raise StoreError(
-                f"{self.path} has the format of an earlier version: "
-                "give a new file, and load this one into it"
-            )
+        _check_kind(self.path)
         self._database = database = _connect(self.path)
         database.execute("PRAGMA locking_mode = EXCLUSIVE")
         is_new = not database.execute("SELECT COUNT(*) FROM sqlite_schema").fetchone()[
@@ -314,9 +300,7 @@ class PostureStore:
 
     def _read_file(self, path: Path) -> _Contents:
         """Reads another file; see load()."""
-        if _is_of_lines(path):
-            with path.open("rb") as stream:
-                return self._check_records(enumerate(_lines(stream)), path)
+        _check_kind(path)
         wal = path.with_name(path.name + "-wal")
         database = _connect(path, "mode=ro" if wal.exists() else "mode=ro&immutable=1")
         with closing(database):
@@ -328,12 +312,6 @@ class PostureStore:
         if database.execute(schema).fetchall() != [(_SCHEMA,)]:
             raise StoreError(f"{path} is not a posture file: give another file")
         rows = database.execute("SELECT * FROM records ORDER BY abs(id)")
-        return self._check_records(rows, path)
-
-    def _check_records(
-        self, rows: Iterable[tuple[int, str | bytes]], path: Path
-    ) -> _Contents:
-        """Reads ids and records of a file, the robot's first; a StoreError as _read()."""
         found = _Contents(self._contents.model, np.zeros_like(self._contents.bias))
         number = 0
         try:
@@ -416,8 +394,8 @@ def _connect(path: Path, options: str = "mode=rwc") -> sqlite3.Connection:
     return database
 
 
-def _is_of_lines(path: Path) -> bool:
-    """Whether an earlier version wrote a file; raises where it is neither that nor a database.
+def _check_kind(path: Path) -> None:
+    """Checks that a file is a database, or empty.
 
     Raises:
         OSError: It is a pipe or a device, which may never end.
@@ -426,14 +404,5 @@ def _is_of_lines(path: Path) -> bool:
     if path.exists() and not path.is_file():
         raise OSError(f"{path} is not a regular file")
     with path.open("rb") as stream:
-        start = stream.read(len(_MAGIC))
-    if start not in (b"", _MAGIC) and not start.startswith(b"{"):
-        raise StoreError(f"{path} is not a posture file: give another file")
-    return start.startswith(b"{")
-
-
-def _lines(stream: BinaryIO) -> Iterator[bytes]:
-    """Lines, each of MAX_RECORD bytes and one more at most, without an incomplete last one."""
-    while line := stream.readline(records.MAX_RECORD + 1):
-        if line.endswith(b"\n") or len(line) > records.MAX_RECORD:
-            yield line
+        if stream.read(len(_MAGIC)) not in (b"", _MAGIC):
+            raise StoreError(f"{path} is not a posture file: give another file")

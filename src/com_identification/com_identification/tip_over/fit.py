@@ -162,9 +162,14 @@ def backlash(model: RobotModel, joints: Sequence[str]) -> Candidate:
         model: the robot.
         joints: their names.
     """
-    columns = _columns(model, [joints])
     return _candidate(
-        model, ("backlash (rad)",), 0.01, np.inf, 0.0, 0.2, backlash=columns
+        model,
+        ("backlash (rad)",),
+        0.01,
+        np.inf,
+        0.0,
+        0.2,
+        backlash=_columns(model, [joints]),
     )
 
 
@@ -192,9 +197,14 @@ def torso_shift(model: RobotModel, link: str, std: float = np.inf) -> Candidate:
     moment = np.zeros((model.bodies.count, 3, 1))
     moment[body, 0] = mass = model.link_masses[index]
     fraction = mass / model.bodies.mass[body]
-    label = (f"CoM of {link}, x (m)",)
     return _candidate(
-        model, label, 0.0, std, low / fraction, high / fraction, moment=moment
+        model,
+        (f"CoM of {link}, x (m)",),
+        0.0,
+        std,
+        low / fraction,
+        high / fraction,
+        moment=moment,
     )
 
 
@@ -218,8 +228,9 @@ def link_shifts(model: RobotModel) -> Candidate:
         for b, a in zip(body, axis, strict=True)
     )
     slack = 1e-9  # the search requires its start inside
-    std = COM_LIMIT / 2.0
-    return _candidate(model, labels, 0.0, std, low - slack, high + slack, moment=moment)
+    return _candidate(
+        model, labels, 0.0, COM_LIMIT / 2.0, low - slack, high + slack, moment=moment
+    )
 
 
 def _columns(model: RobotModel, groups: Sequence[Sequence[str]]) -> Array:
@@ -340,8 +351,11 @@ def predict(
     Returns:
         (T,) rad, NaN where there is no tip angle.
     """
-    moment = candidate.moments(simulation.model, x)
-    return simulation.tip_angles_near(np.nan_to_num(guess), candidate.errors(x), moment)
+    return simulation.tip_angles_near(
+        np.nan_to_num(guess),
+        candidate.errors(x),
+        candidate.moments(simulation.model, x),
+    )
 
 
 def cross_validate(

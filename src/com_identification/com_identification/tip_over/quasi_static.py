@@ -496,8 +496,11 @@ class QuasiStatic:
                 state is None
                 or not kernels.edge_distance(state.com, case.soles.edges) > 0.0
             ):
-                found = np.nan if np.isnan(before) else _tip_angle(case, before, robot)
-                return TipAngle(name, found, True)
+                return TipAngle(
+                    name,
+                    np.nan if np.isnan(before) else _tip_angle(case, before, robot),
+                    True,
+                )
             before = angle
         return TipAngle(name, limit, False)
 

@@ -19,14 +19,17 @@ from scipy.linalg import block_diag
 
 from com_bags import WalkLog
 from com_identification.exceptions import WalkError
-from com_identification.walking.gait import Gait, find_gait
-from com_identification.walking.inertia import PARAMETERS
 from com_identification.walking.kernels import Motion
-from com_identification.walking.log import ConditionedLog, low_pass, walking_parts
+from com_identification.walking.log import (
+    ConditionedLog,
+    Gait,
+    find_gait,
+    low_pass,
+    walking_parts,
+)
 from com_identification.walking.preparation import PreparedWalk, carrying, prepare
-from com_identification.walking.rows import find_contacts
-from com_identification.walking.unknowns import FRICTIONS, Scale, Unknowns
-from com_identification.walking.window_kernels import base_rows
+from com_identification.walking.rows import base_rows, find_contacts
+from com_identification.walking.unknowns import FRICTIONS, PARAMETERS, Scale, Unknowns
 from com_model import RobotConfig, RobotModel
 from com_model.actuators import COMMON_GAIN, LEG_GAIN
 from com_model.arrays import Array, Flags
@@ -208,8 +211,9 @@ def _make_rows(ready: PreparedWalk, data: ConditionedLog) -> tuple[_Rows, str]:
     ]
     used = data.usable & carried & steady
     strided = gait.every(chosen)
-    note = f"left out: {listing(texts)}" if texts else ""
-    return _Rows(X, every * period, used[chosen], strided), note
+    return _Rows(
+        X, every * period, used[chosen], strided
+    ), f"left out: {listing(texts)}" if texts else ""
 
 
 class _Solver:
@@ -463,9 +467,16 @@ def _with_com(
             "on hard ground, with the foot's radius and the drives in the configuration"
         )
     z, C = _scaled(solver, found, model, scale)
-    fit = halves, (before, after), better
     return _judged(
-        solver, z, C, strides, fit, scale, (*problems,), notes, tuple(reasons)
+        solver,
+        z,
+        C,
+        strides,
+        (halves, (before, after), better),
+        scale,
+        (*problems,),
+        notes,
+        tuple(reasons),
     )
 
 

@@ -9,10 +9,17 @@ from scipy.spatial.transform import Rotation
 
 from com_bags import WalkLog
 from com_identification.exceptions import WalkError
-from com_identification.walking import acceptance, rows
-from com_identification.walking.acceptance import AcceptanceTest
+from com_identification.walking import rows
 from com_identification.walking.advice import Advice, advise
-from com_identification.walking.fit import WalkFit, fit, undetermined
+from com_identification.walking.fit import (
+    AcceptanceTest,
+    WalkFit,
+    accept,
+    check_payload,
+    fit,
+    undetermined,
+    unexplained,
+)
 from com_identification.walking.kernels import IMU, with_theta
 from com_identification.walking.log import ConditionedLog
 from com_identification.walking.preparation import carrying, check_loads, prepare
@@ -164,14 +171,12 @@ def identify_walking(
             unknowns = replace(unknowns, mean=prior.mean - shift)
             robot = with_theta(robot, unknowns.theta(z))
     unseen, x = _select(made, slice(split, None)), unknowns.coefficients(z)
-    gates = acceptance.accept(found, unknowns, unseen, scale)
+    gates = accept(found, unknowns, unseen, scale)
     # errors of the model move the estimate in proportion to what they leave unexplained
     # rigid joints, hard ground and an IMU without delay leave 1.6 % unexplained
-    factor = (
-        max(1.0, acceptance.unexplained(unseen, x, unknowns.gain_columns) / 1.6) ** 2
-    )
+    factor = max(1.0, unexplained(unseen, x, unknowns.gain_columns) / 1.6) ** 2
     found = fit(made, unknowns, z)
-    acceptance.check_payload(found, unknowns, starts)
+    check_payload(found, unknowns, starts)
     newest, H = (
         replace(ready, data=data, unknowns=unknowns),
         found.information.sum(axis=0),

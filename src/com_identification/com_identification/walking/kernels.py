@@ -117,6 +117,22 @@ class Motion(NamedTuple):
     up: Array
 
 
+class Noise(NamedTuple):
+    """Standard deviations of the equations' noise.
+
+    Attributes:
+        force: N, of the base's force rows.
+        moment: N m, of the base's moment rows.
+        joint: (n,) N m, of each joint's.
+        reversal: (n,) N m, added where its velocity changes sign.
+    """
+
+    force: float
+    moment: float
+    joint: Array
+    reversal: Array
+
+
 @njit
 def _place_foot(limbs: Limbs, c: int, links: Links, up: Array, point: Array) -> None:
     """Contact point of foot c with the ground, root axes."""

@@ -9,7 +9,7 @@ from scipy.ndimage import maximum_filter1d
 from com_bags import UnitError, WalkLog, check_units
 from com_bags.unit_checks import EFFORTS
 from com_identification.exceptions import WalkError
-from com_identification.walking.kernels import Limbs
+from com_identification.walking.kernels import Limbs, Noise
 from com_identification.walking.log import (
     GOOD_RATE,
     ConditionedLog,
@@ -20,7 +20,6 @@ from com_identification.walking.log import (
     moving_mean,
 )
 from com_identification.walking.unknowns import FootLoads, Unknowns, make_unknowns
-from com_identification.walking.window_kernels import Noise
 from com_model import Foot, RobotConfig, RobotModel
 from com_model.actuators import DRIVES, STANDARD_DEVIATIONS, ActuatorModel
 from com_model.arrays import Array, Flags
@@ -92,8 +91,11 @@ def drive_sizes(limits: Array, effort_rms: Array) -> Array:
         effort_rms: (n,) N m, in the recordings.
     """
     usual = np.maximum(effort_rms, max(1.0, float(np.sqrt((effort_rms**2).mean()))))
-    known = np.isfinite(limits) & (limits > 0.0)
-    return np.where(known, np.clip(limits / 3.0, effort_rms, 3.0 * usual), usual)
+    return np.where(
+        np.isfinite(limits) & (limits > 0.0),
+        np.clip(limits / 3.0, effort_rms, 3.0 * usual),
+        usual,
+    )
 
 
 def noise_of(mass: float, length: float, load: Array) -> Noise:

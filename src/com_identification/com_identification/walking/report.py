@@ -7,7 +7,7 @@ import numpy as np
 from com_identification.walking.advice import com_std, stays_at_urdf
 from com_identification.walking.evidence import Evidence
 from com_identification.walking.identify import WalkResult
-from com_identification.walking.inertia import PARAMETERS
+from com_identification.walking.unknowns import PARAMETERS
 from com_model.arrays import Array
 from com_model.html import (
     bullets,
@@ -141,8 +141,9 @@ def evidence_page(evidence: Evidence) -> str:
 def _spreads(result: WalkResult) -> tuple[Array, Array]:
     """Standard deviations (3,) m of the robot's CoM in random postures, after and before."""
     unknowns, q = result.unknowns, result.posture
-    after = com_std(unknowns, result.z, result.covariance, q)
-    return after, com_std(unknowns, unknowns.mean, np.diag(unknowns.std**2), q)
+    return com_std(unknowns, result.z, result.covariance, q), com_std(
+        unknowns, unknowns.mean, np.diag(unknowns.std**2), q
+    )
 
 
 def _summary(result: WalkResult) -> Section:

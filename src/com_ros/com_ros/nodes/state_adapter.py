@@ -34,11 +34,11 @@ from rosbags.interfaces import (
 )
 from sensor_msgs.msg import Imu, JointState
 
+from com_bags.channels import IMU, JOINT_STATE, WRENCH
 from com_bags.conversions import Converter
 from com_bags.exceptions import BagError
 from com_bags.log_format import FORMATS, LogFormat, read_definitions
 from com_bags.robot_states import STATE_TYPES, state_conversions
-from com_bags.standard_types import IMU, JOINT_STATE, WRENCH
 from com_model import RobotModel
 from com_model.exceptions import ComModelError
 from com_ros import diagnostics, qos

@@ -9,8 +9,12 @@ from slow_recording import hang, make_humanoid, sway
 from com_identification.exceptions import WalkError
 from com_identification.slow import rows
 from com_identification.slow.identify import fit_rows, identify_slow, make_system, solve
-from com_identification.walking.inertia import PARAMETERS, corrected_urdf, to_eta
-from com_identification.walking.unknowns import Scale
+from com_identification.walking.unknowns import (
+    PARAMETERS,
+    Scale,
+    corrected_urdf,
+    to_eta,
+)
 from com_model import RobotModel, Sesc
 from com_model.actuators import ActuatorModel, Actuators
 from com_model.robots import load_robot

@@ -10,8 +10,7 @@ from walk_recording import Recorded
 from com_bags import BagError, WalkLog
 from com_identification.exceptions import WalkError
 from com_identification.walking.evidence import _bounded, assess_walk, trunk_values
-from com_identification.walking.gait import find_gait, stride_time
-from com_identification.walking.log import in_bursts
+from com_identification.walking.log import find_gait, in_bursts, stride_time
 from com_identification.walking.unknowns import Scale
 
 PERIOD, STRIDE = 0.005, 0.43  # s

@@ -17,10 +17,10 @@ from com_identification.settings import (
     SensorNoise,
     SensorPriors,
 )
-from com_identification.walking.fusion import fuse
+from com_identification.walking.combination import fuse
 from com_identification.walking.identify import WalkResult, identify_walking
-from com_identification.walking.inertia import to_eta
 from com_identification.walking.log import walking_parts
+from com_identification.walking.unknowns import to_eta
 from com_model.geometry.rotations import rotations_about
 
 pytestmark = pytest.mark.slow

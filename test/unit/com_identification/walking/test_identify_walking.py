@@ -12,10 +12,8 @@ from com_bags import WalkLog
 from com_identification.commands.walk_identification import report_text
 from com_identification.exceptions import WalkError
 from com_identification.walking import identify, preparation
-from com_identification.walking.acceptance import check_payload
-from com_identification.walking.fit import undetermined
+from com_identification.walking.fit import check_payload, undetermined
 from com_identification.walking.identify import WalkResult
-from com_identification.walking.inertia import corrected_urdf
 from com_identification.walking.log import walking_parts
 from com_identification.walking.preparation import check_loads
 from com_identification.walking.report import report_page
@@ -25,6 +23,7 @@ from com_identification.walking.unknowns import (
     DesignMatrix,
     Scale,
     Unknowns,
+    corrected_urdf,
     make_unknowns,
 )
 from com_model import RobotModel, Sesc

@@ -7,8 +7,8 @@ import pytest
 from walk_recording import Recorded, record
 
 from com_identification.commands.walk_identification import report_text
+from com_identification.walking.combination import with_payload
 from com_identification.walking.identify import WalkResult, identify_walking
-from com_identification.walking.payload import with_payload
 
 pytestmark = pytest.mark.slow
 

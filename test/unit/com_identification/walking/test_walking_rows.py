@@ -8,10 +8,17 @@ import pytest
 from numba import typeof
 
 from com_identification.walking import kernels
-from com_identification.walking.inertia import theta_jacobian, to_eta, to_theta
-from com_identification.walking.kernels import BODY, IMU, PER_JOINT, Motion, with_theta
+from com_identification.walking.kernels import (
+    BODY,
+    IMU,
+    PER_JOINT,
+    Motion,
+    Noise,
+    with_theta,
+)
 from com_identification.walking.preparation import find_limbs
-from com_identification.walking.window_kernels import Noise, Windows, window_rows
+from com_identification.walking.rows import Windows, window_rows
+from com_identification.walking.unknowns import theta_jacobian, to_eta, to_theta
 from com_model import RobotModel
 from com_model.dynamics.tree_kernels import tree_of
 from com_model.robots import load_robot
