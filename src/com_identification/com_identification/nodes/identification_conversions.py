@@ -6,11 +6,12 @@ values are NaN.
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
 from numpy.typing import NDArray
+from std_msgs.msg import Header
 
 from com_identification.feet.feet_reading import (
     ModelCheckResult,
@@ -42,8 +43,9 @@ def numpy_to_captured_posture(
     loaded: NDArray[np.bool_],
     check: ModelCheckResult,
     com: Array,
+    **rest: Any,
 ) -> msgs.CapturedPosture:
-    """CapturedPosture message of a posture, without header, names of the joints and id.
+    """CapturedPosture message of a posture.
 
     Args:
         posture: its readings.
@@ -51,22 +53,26 @@ def numpy_to_captured_posture(
         loaded: (f,) feet that carry load.
         check: comparison of the model with the feet.
         com: (3,) m, by the model, root axes.
+        rest: header, names of the joints and id.
     """
     line = check.measured + ((com - check.measured) @ check.up) * check.up
-    msg = msgs.CapturedPosture(
-        label=posture.label, samples=posture.samples, feet=list(feet)
+    wrong = check.verdict is ModelVerdict.WRONG_WRENCH
+    return msgs.CapturedPosture(
+        label=posture.label,
+        samples=posture.samples,
+        feet=list(feet),
+        joint_positions=cv.numpy_to_doubles(posture.q),
+        joint_efforts=cv.numpy_to_doubles(posture.effort),
+        up=cv.numpy_to_vector3(posture.up),
+        in_contact=loaded.tolist(),
+        wrenches=[cv.numpy_to_wrench(wrench) for wrench in posture.wrenches],
+        mass=float(check.mass),
+        com_line=cv.numpy_to_point(line),
+        model_offset=cv.numpy_to_vector3(com - line),
+        model_distance=float(np.linalg.norm(com - line)),
+        problems=[check.reason] if wrong else [],
+        **rest,
     )
-    msg.joint_positions = cv.numpy_to_doubles(posture.q)
-    msg.joint_efforts = cv.numpy_to_doubles(posture.effort)
-    cv.numpy_to_vector3(posture.up, msg.up)
-    msg.in_contact = loaded.tolist()
-    msg.wrenches = [cv.numpy_to_wrench(wrench) for wrench in posture.wrenches]
-    msg.mass = float(check.mass)
-    cv.numpy_to_point(line, msg.com_line)
-    cv.numpy_to_vector3(com - line, msg.model_offset)
-    msg.model_distance = float(np.linalg.norm(com - line))
-    msg.problems = [check.reason] if check.verdict is ModelVerdict.WRONG_WRENCH else []
-    return msg
 
 
 def numpy_to_proposed_posture(
@@ -97,17 +103,24 @@ def numpy_to_model_check(
         stamp: Of its newest reading.
         frame: Name of the root link, with its prefix.
     """
-    msg = msgs.ModelCheck(verdict=int(values.verdict), reason=values.reason)
-    msg.header.stamp, msg.header.frame_id = stamp, frame
-    cv.numpy_to_point(values.projection, msg.model_projection)
-    cv.numpy_to_point(values.measured, msg.measured_projection)
-    for name in ("up", "difference", "tilt_part", "model_part"):
-        cv.numpy_to_vector3(getattr(values, name), getattr(msg, name))
-    msg.model_part_std = float(values.model_std)
-    for name in ("tilt", "force_tilt", "mass", "mass_std", "model_mass"):
-        setattr(msg, name, float(getattr(values, name)))
-    msg.sloped = bool(values.sloped)
-    return msg
+    return msgs.ModelCheck(
+        header=Header(stamp=stamp, frame_id=frame),
+        verdict=int(values.verdict),
+        reason=values.reason,
+        model_projection=cv.numpy_to_point(values.projection),
+        measured_projection=cv.numpy_to_point(values.measured),
+        up=cv.numpy_to_vector3(values.up),
+        difference=cv.numpy_to_vector3(values.difference),
+        tilt_part=cv.numpy_to_vector3(values.tilt_part),
+        model_part=cv.numpy_to_vector3(values.model_part),
+        model_part_std=float(values.model_std),
+        tilt=float(values.tilt),
+        force_tilt=float(values.force_tilt),
+        sloped=bool(values.sloped),
+        mass=float(values.mass),
+        mass_std=float(values.mass_std),
+        model_mass=float(values.model_mass),
+    )
 
 
 def causes_to_evidence(
@@ -174,7 +187,9 @@ def numpy_to_identification_result(
         ids: of the postures that it was identified from.
     """
     issues, what, good = issues_of(found), found.identifiability, found.without_outliers
-    msg = msgs.IdentificationResult(
+    Result, trusted = msgs.IdentificationResult, trusted_bodies(found)
+    return Result(
+        status=Result.STATUS_DEGRADED if issues else Result.STATUS_OK,
         reason=" ".join(issues),
         postures=list(ids),
         total_mass=float(found.total_mass),
@@ -188,19 +203,21 @@ def numpy_to_identification_result(
         variance_factor=float(found.variance_factor),
         outliers=[ids[i] for i in found.outliers],
         at_bound=list(found.at_bound),
+        bodies=[_body(found, i, bool(known)) for i, known in enumerate(trusted)],
+        sensor_errors=[
+            msgs.SensorError(kind=kind, name=name, value=value, std=std)
+            for kind, name, value, std in informed_errors(found)
+        ],
+        residual_mean=float(good.residual.mean),
+        residual_rms=float(good.residual.rms),
+        residual_max=float(good.residual.maximum),
+        prior_residual_mean=float(good.prior_residual.mean),
+        prior_residual_rms=float(good.prior_residual.rms),
+        prior_residual_max=float(good.prior_residual.maximum),
+        held_out_mean=float(good.held_out.mean),
+        held_out_rms=float(good.held_out.rms),
+        held_out_max=float(good.held_out.maximum),
     )
-    msg.status = msg.STATUS_DEGRADED if issues else msg.STATUS_OK
-    for name in ("residual", "prior_residual", "held_out"):
-        distances = getattr(good, name)
-        for part, value in (("mean", "mean"), ("rms", "rms"), ("max", "maximum")):
-            setattr(msg, f"{name}_{part}", float(getattr(distances, value)))
-    trusted = trusted_bodies(found)
-    msg.bodies = [_body(found, i, bool(trusted[i])) for i in range(len(found.bodies))]
-    msg.sensor_errors = [
-        msgs.SensorError(kind=kind, name=name, value=value, std=std)
-        for kind, name, value, std in informed_errors(found)
-    ]
-    return msg
 
 
 def numpy_to_walk_result(walk: "WalkResult") -> msgs.IdentificationResult:
@@ -233,41 +250,44 @@ def numpy_to_walk_result(walk: "WalkResult") -> msgs.IdentificationResult:
     return msg
 
 
-def numpy_to_walk_recording(advice: "Advice | None") -> msgs.WalkRecording:
+def numpy_to_walk_recording(advice: "Advice | None", **rest: Any) -> msgs.WalkRecording:
     """WalkRecording message with the advice of an analysis.
 
     Args:
         advice: of the analysis; None: the numbers are NaN.
+        rest: what is known of the recording itself, by field.
     """
-    nothing = np.full(3, np.nan)
-    msg = msgs.WalkRecording(
-        com_std_same=math.nan if advice is None else float(advice.same)
-    )
-    cv.numpy_to_vector3(nothing if advice is None else advice.com_std, msg.com_std)
-    cv.numpy_to_vector3(
-        nothing if advice is None else advice.prior_com_std, msg.prior_com_std
-    )
-    if advice is not None:
-        msg.unknown, msg.motions = (
-            list(advice.unknown),
-            [name for name, _ in advice.motions],
+    if advice is None:
+        nothing = cv.numpy_to_vector3(np.full(3, np.nan))
+        return msgs.WalkRecording(
+            com_std_same=math.nan, com_std=nothing, prior_com_std=nothing, **rest
         )
-        msg.com_std_after = [std for _, std in advice.motions]
-        msg.n_improved = advice.improved
-    return msg
+    return msgs.WalkRecording(
+        com_std_same=float(advice.same),
+        com_std=cv.numpy_to_vector3(advice.com_std),
+        prior_com_std=cv.numpy_to_vector3(advice.prior_com_std),
+        unknown=list(advice.unknown),
+        motions=[name for name, _ in advice.motions],
+        com_std_after=[std for _, std in advice.motions],
+        n_improved=advice.improved,
+        **rest,
+    )
 
 
 def _body(found: Identification, i: int, trusted: bool) -> msgs.IdentifiedBody:
-    name = found.bodies[i]
-    msg = msgs.IdentifiedBody(
-        name=name, trusted=trusted, at_bound=name in found.at_bound
+    return msgs.IdentifiedBody(
+        name=found.bodies[i],
+        trusted=trusted,
+        at_bound=found.bodies[i] in found.at_bound,
+        mass=float(found.mass[i]),
+        mass_std=float(found.mass_std[i]),
+        com=cv.numpy_to_point(found.com[i]),
+        com_std=cv.numpy_to_vector3(found.com_std[i]),
+        prior_mass=float(found.prior_mass[i]),
+        prior_mass_std=float(found.prior_mass_std[i]),
+        prior_com=cv.numpy_to_point(found.prior_com[i]),
+        prior_com_std=cv.numpy_to_vector3(found.prior_com_std[i]),
     )
-    for key in ("mass", "mass_std", "prior_mass", "prior_mass_std"):
-        setattr(msg, key, float(getattr(found, key)[i]))
-    for key in ("com", "prior_com"):
-        cv.numpy_to_point(getattr(found, key)[i], getattr(msg, key))
-        cv.numpy_to_vector3(getattr(found, f"{key}_std")[i], getattr(msg, f"{key}_std"))
-    return msg
 
 
 def numpy_to_tilted_shape(
@@ -296,22 +316,20 @@ def numpy_to_total(total: TotalCom) -> IdentifyTotalCom.Response:
         total: by the feet.
     """
     known = np.isfinite(total.offset_std)
-    response = IdentifyTotalCom.Response(success=True, issues=list(total.reasons))
-    response.mass, response.mass_std = float(total.mass), float(total.mass_std)
-    response.model_mass, response.used = float(total.model_mass), int(total.postures)
-    cv.numpy_to_vector3(np.where(known, total.offset, np.nan), response.offset)
-    cv.numpy_to_vector3(np.where(known, total.offset_std, np.nan), response.offset_std)
-    before, after = total.residual_before, total.residual_after
-    response.distance_mean, response.distance_max = (
-        float(np.mean(before)),
-        float(np.max(before)),
+    distance = float(np.mean(total.residual_before))
+    return IdentifyTotalCom.Response(
+        success=True,
+        issues=list(total.reasons),
+        mass=float(total.mass),
+        mass_std=float(total.mass_std),
+        model_mass=float(total.model_mass),
+        used=int(total.postures),
+        offset=cv.numpy_to_vector3(np.where(known, total.offset, np.nan)),
+        offset_std=cv.numpy_to_vector3(np.where(known, total.offset_std, np.nan)),
+        distance_mean=distance,
+        distance_max=float(np.max(total.residual_before)),
+        shifted_mean=float(np.mean(total.residual_after)),
+        shifted_max=float(np.max(total.residual_after)),
+        message=f"mass by the feet {total.mass:.4g} kg (URDF {total.model_mass:.4g} kg); the "
+        f"URDF's centre of mass is {1e3 * distance:.2f} mm from the line by the feet on average",
     )
-    response.shifted_mean, response.shifted_max = (
-        float(np.mean(after)),
-        float(np.max(after)),
-    )
-    response.message = (
-        f"mass by the feet {total.mass:.4g} kg (URDF {total.model_mass:.4g} kg); the URDF's centre "
-        f"of mass is {1e3 * response.distance_mean:.2f} mm from the line by the feet on average"
-    )
-    return response

@@ -10,6 +10,7 @@ import numpy as np
 from geometry_msgs.msg import PointStamped, WrenchStamped
 from rclpy.node import Node
 from sensor_msgs.msg import Imu
+from std_msgs.msg import Header
 from visualization_msgs.msg import Marker
 
 from com_identification.capture.com_evidence import walk_posture
@@ -507,13 +508,17 @@ class Session:
             loaded = self.observations.contacts.loaded(posture.wrenches)
             com = self.sesc.com(posture.q)
             check = self.check.update(posture)
-            msg = conversions.numpy_to_captured_posture(
-                posture, feet, loaded, check, com
+            stamp = ns_to_stamp(self.stamp_ns(identity))
+            self._described[identity] = conversions.numpy_to_captured_posture(
+                posture,
+                feet,
+                loaded,
+                check,
+                com,
+                id=identity,
+                joint_names=list(self.model.joint_names),
+                header=Header(stamp=stamp, frame_id=self.frame),
             )
-            msg.id, msg.joint_names = identity, list(self.model.joint_names)
-            msg.header.stamp = ns_to_stamp(self.stamp_ns(identity))
-            msg.header.frame_id = self.frame
-            self._described[identity] = msg
         return self._described[identity]
 
     def describe_one(self) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import Imu, JointState
+from std_msgs.msg import Header
 from std_srvs.srv import SetBool
 
 from com_bags import append_messages
@@ -225,14 +226,17 @@ class WalkServices:
 
     def _publish(self) -> None:
         self._published = time.monotonic()
-        msg = numpy_to_walk_recording(self._found[1])
-        msg.header.stamp = ns_to_stamp(self._clock_ns())
-        msg.header.frame_id = self._frame
-        msg.recording = bool(self._subscriptions)
-        msg.problem = self._problem or self._unused
-        msg.seconds, msg.analysed = self._seconds, self._analysed
-        msg.path = str(self._path) if self._begun_ns else ""
-        msg.max_seconds = self._node.parameters.walk_seconds
+        stamp = ns_to_stamp(self._clock_ns())
+        msg = numpy_to_walk_recording(
+            self._found[1],
+            header=Header(stamp=stamp, frame_id=self._frame),
+            recording=bool(self._subscriptions),
+            problem=self._problem or self._unused,
+            seconds=self._seconds,
+            analysed=self._analysed,
+            path=str(self._path) if self._begun_ns else "",
+            max_seconds=self._node.parameters.walk_seconds,
+        )
         self._publisher.publish(msg)
 
     # --- identification ----------------------------------------------------------------------

@@ -424,8 +424,7 @@ def sole_plot(fits: Sequence[PostureFit], feet: Sequence[Foot]) -> Raw:
     right.set_title("error against the feet", fontsize=9)
     for axes in (left, right):
         axes.set_aspect("equal", adjustable="datalim")
-        axes.set_xlabel("x of the sole (mm)")
-        axes.set_ylabel("y of the sole (mm)")
+        axes.set(xlabel="x of the sole (mm)", ylabel="y of the sole (mm)")
     _legend(figure)
     return svg(figure)
 
@@ -448,9 +447,8 @@ def residual_plot(fits: Sequence[PostureFit]) -> Raw:
     for place, fit in zip(places, shown, strict=True):
         if fit.weight < 0.5:
             axes.annotate("outlier", (place, 0.0), rotation=90, fontsize=7, ha="center")
-    axes.set_xlabel("posture")
-    axes.set_ylabel("error (mm)")
-    axes.set_xticks(places[:: max(1, len(shown) // 25)])
+    ticks = places[:: max(1, len(shown) // 25)]
+    axes.set(xlabel="posture", ylabel="error (mm)", xticks=ticks)
     _legend(figure)
     return svg(figure)
 
@@ -468,9 +466,7 @@ def timeline_plot(spans: Sequence[Span], seconds: float) -> Raw:
             (a, max(b - a, seconds / 500.0)) for a, b, ok in spans[:1000] if ok is used
         ]
         axes.broken_barh(bars, (0.0, 1.0), facecolors=color)
-    axes.set_xlim(0.0, max(seconds, 1e-3))
-    axes.set_yticks([])
-    axes.set_xlabel("time (s)")
+    axes.set(xlabel="time (s)", xlim=(0.0, max(seconds, 1e-3)), yticks=[])
     return svg(figure)
 
 
