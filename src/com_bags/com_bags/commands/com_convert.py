@@ -15,7 +15,7 @@ from com_bags.channels import FIELDS, ROLES
 from com_bags.exceptions import BagError
 from com_bags.log_format import LogFormat, add_log_options
 from com_model import ComModelError, load_robot
-from com_model.commands import add_robot, command_parser
+from com_model.commands import add_robot, command_parser, reports_errors
 from com_model.text import columns
 
 
@@ -70,6 +70,7 @@ def convert_log(path: str | Path, log_format: LogFormat, output: Path) -> Counte
     return counts
 
 
+@reports_errors("com_convert: error", 2, ComModelError, OSError)
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line.
 
@@ -90,13 +91,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     add_log_options(parser)
     add("--output", type=Path, required=True, metavar="DIR", help="recording to write")
     options = parser.parse_args(argv)
-    try:
-        model, config = load_robot(options.robot, options.config)
-        about = LogFormat.of(model, config.feet, options)
-        counts = convert_log(options.log, about, options.output)
-    except (ComModelError, OSError) as error:
-        print(f"com_convert: error: {error}", file=sys.stderr)
-        return 2
+    model, config = load_robot(options.robot, options.config)
+    about = LogFormat.of(model, config.feet, options)
+    counts = convert_log(options.log, about, options.output)
     rows = [(name, str(count)) for name, count in sorted(counts.items())]
     print(columns(("topic", "messages"), rows))
     print(f"wrote {options.output}")

@@ -3,16 +3,16 @@
 import sys
 from collections.abc import Sequence
 
-from com_bags import BagError, add_log_options
+from com_bags import add_log_options
 from com_identification.commands.robot_inputs import load_robot, walk_inputs
 from com_identification.commands.walk_identification import read_log
-from com_identification.exceptions import IdentificationError
 from com_identification.slow.checkup import CheckUp, check_up
 from com_model import ComModelError
-from com_model.commands import add_robot, command_parser
+from com_model.commands import add_robot, command_parser, reports_errors
 from com_model.text import columns
 
 
+@reports_errors("checkup", 2, ComModelError)
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line.
 
@@ -48,13 +48,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         marker_topic="", known_com="",
     )  # fmt: skip
     arguments = parser.parse_args(argv)
-    try:
-        robot = walk_inputs(load_robot(arguments))
-        logs = [read_log(path, arguments, robot) for path in arguments.files]
-        found = check_up(logs, robot.model, robot.config, arguments.mass)
-    except (ComModelError, IdentificationError, BagError) as error:
-        print(f"checkup: {error}", file=sys.stderr)
-        return 2
+    robot = walk_inputs(load_robot(arguments))
+    logs = [read_log(path, arguments, robot) for path in arguments.files]
+    found = check_up(logs, robot.model, robot.config, arguments.mass)
     print("\n".join(_lines(found)))
     return 0 if found.healthy else 1
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from com_identification.exceptions import HealthError
 from com_identification.health.changes import FALSE_ALARMS, history
 from com_identification.health.records import HealthDatabase, Record, library
-from com_model.commands import command_parser
+from com_model.commands import command_parser, reports_errors
 from com_model.exceptions import ComModelError
 from com_model.text import printable
 
@@ -68,6 +68,7 @@ def parser() -> argparse.ArgumentParser:
     return result
 
 
+@reports_errors("com_health: error", 2, ComModelError, OSError, ValueError)
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command.
 
@@ -83,13 +84,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = arguments_parser.parse_args(given[:cut])
     if not 0.0 < getattr(arguments, "false_alarms", FALSE_ALARMS) < 1.0:
         arguments_parser.error(f"--false-alarms {arguments.false_alarms}: give 0 to 1")
-    try:
-        if arguments.command == "ingest":
-            return _ingest(arguments, given[cut + 1 :])
-        return _show(arguments) if arguments.command == "show" else _export(arguments)
-    except (ComModelError, OSError, ValueError) as error:
-        print(f"com_health: error: {error}", file=sys.stderr)
-        return 2
+    if arguments.command == "ingest":
+        return _ingest(arguments, given[cut + 1 :])
+    return _show(arguments) if arguments.command == "show" else _export(arguments)
 
 
 def _records(

@@ -16,11 +16,12 @@ from com_identification.walking.posterior import (
 )
 from com_identification.walking.unknowns import corrected_urdf
 from com_model import ComModelError, load_robot
-from com_model.commands import add_robot, command_parser
+from com_model.commands import add_robot, command_parser, reports_errors
 
 _TABLES = {"npz": to_npz, "csv": to_csv, "json": to_json}
 
 
+@reports_errors("com_randomise: error", 1, ComModelError)
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command.
 
@@ -46,40 +47,33 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     if arguments.samples < 0:
         parser.error(f"--samples {arguments.samples}: give 0 or more")
-    try:
-        posterior = RobotPosterior.from_file(arguments.posterior)
-        draws = posterior.draw(arguments.samples, arguments.seed)
-        drawn = [f"sample_{s:03d}" for s in range(arguments.samples)]
-        files = {
-            f"{'samples' if drawn else 'estimate'}.{arguments.table}": _TABLES[
-                arguments.table
-            ](draws)
-        }
+    posterior = RobotPosterior.from_file(arguments.posterior)
+    draws = posterior.draw(arguments.samples, arguments.seed)
+    drawn = [f"sample_{s:03d}" for s in range(arguments.samples)]
+    table = "samples" if drawn else "estimate"
+    files = {f"{table}.{arguments.table}": _TABLES[arguments.table](draws)}
+    if arguments.robot:
+        model = load_robot(arguments.robot, arguments.config)[0]
+        own = [
+            n
+            for n, m in zip(model.bodies.names, model.bodies.mass, strict=True)
+            if m > 0.0
+        ]
+        if own != list(posterior.bodies):
+            raise IdentificationError(
+                f"{model.name} has the bodies {', '.join(own)}: expected those of the "
+                f"posterior, {', '.join(posterior.bodies)}"
+            )
+    for s, name in enumerate(drawn or ["estimate"]):
         if arguments.robot:
-            model = load_robot(arguments.robot, arguments.config)[0]
-            own = [
-                n
-                for n, m in zip(model.bodies.names, model.bodies.mass, strict=True)
-                if m > 0.0
-            ]
-            if own != list(posterior.bodies):
-                raise IdentificationError(
-                    f"{model.name} has the bodies {', '.join(own)}: expected those of the "
-                    f"posterior, {', '.join(posterior.bodies)}"
-                )
-        for s, name in enumerate(drawn or ["estimate"]):
-            if arguments.robot:
-                files[f"{name}.urdf"] = corrected_urdf(model, draws["eta"][s]).encode()
-            if arguments.mjcf:
-                files[f"{name}.xml"] = mjcf(arguments.mjcf, draws, s).encode()
-            if arguments.usd:
-                files[f"{name}.usda"] = usd_layer(arguments.usd, draws, s).encode()
-        with output_directory(arguments.output, tuple(files), arguments.force) as out:
-            for name, content in files.items():
-                (out / name).write_bytes(content)
-    except ComModelError as error:
-        print(f"com_randomise: error: {error}", file=sys.stderr)
-        return 1
+            files[f"{name}.urdf"] = corrected_urdf(model, draws["eta"][s]).encode()
+        if arguments.mjcf:
+            files[f"{name}.xml"] = mjcf(arguments.mjcf, draws, s).encode()
+        if arguments.usd:
+            files[f"{name}.usda"] = usd_layer(arguments.usd, draws, s).encode()
+    with output_directory(arguments.output, tuple(files), arguments.force) as out:
+        for name, content in files.items():
+            (out / name).write_bytes(content)
     print(f"wrote {len(files)} files into {arguments.output}")
     return 0
 

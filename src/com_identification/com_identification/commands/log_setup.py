@@ -30,7 +30,7 @@ from com_bags.message_layout import expand_path
 from com_identification.capture.log_fit import ORDERS, LogFit, LogReadings, fit_log
 from com_identification.capture.mapping_guess import guess_mapping
 from com_model import ComModelError, RobotConfig, RobotModel, load_robot
-from com_model.commands import command_parser
+from com_model.commands import command_parser, reports_errors
 from com_model.files import write_file
 from com_model.strict_yaml import read_yaml
 from com_model.text import columns
@@ -242,6 +242,7 @@ def find_mapping(
     return fit, mapping_text(log, readings.names, fit, made, start)
 
 
+@reports_errors("com_setup", 2, ComModelError, OSError)
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line.
 
@@ -267,14 +268,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     log: Path = options.from_log
     output = options.output or log.with_suffix(".yaml")
-    try:
-        model, config = load_robot(options.robot, options.config)
-        about = LogFormat.of(model, config.feet, options)
-        fit, text = find_mapping(log, about, model, config)
-        write_file(output, text, options.force)
-    except (ComModelError, OSError) as error:
-        print(f"com_setup: {error}", file=sys.stderr)
-        return 2
+    model, config = load_robot(options.robot, options.config)
+    about = LogFormat.of(model, config.feet, options)
+    fit, text = find_mapping(log, about, model, config)
+    write_file(output, text, options.force)
     print(
         columns(("of the log", "by physics"), [*fit.told.items(), *fit.unsure.items()])
     )

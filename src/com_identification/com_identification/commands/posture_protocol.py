@@ -14,9 +14,10 @@ from com_identification.tip_over.fit import fit, known_candidates
 from com_identification.tip_over.quasi_static import QuasiStatic, TipAngle, TipProtocol
 from com_model import ComModelError, load_robot
 from com_model.arrays import Array
-from com_model.commands import add_robot, command_parser
+from com_model.commands import add_robot, command_parser, reports_errors
 
 
+@reports_errors("posture_protocol", 2, ComModelError)
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command.
 
@@ -27,26 +28,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         The exit status: 0 done, 2 a file or an argument cannot be used.
     """
     arguments = _parser().parse_args(argv)
-    try:
-        protocol = TipProtocol.from_file(arguments.protocol)
-        robot = load_robot(arguments.robot, arguments.config)
-        simulation = QuasiStatic.from_protocol(*robot, protocol)
-        if arguments.angles is None:
-            by_model = _find_tips(simulation, arguments.joint_errors)
-            names = [test.name for test in simulation.tests]
-            print(quasi_static.angles_text(names, _angles(by_model)))
-            for note in _standing(by_model):
-                print(note)
-            return 0
-        _compare(
-            simulation,
-            protocol,
-            quasi_static.read_angles(arguments.angles, protocol),
-            arguments,
-        )
-    except ComModelError as error:
-        print(f"posture_protocol: {error}", file=sys.stderr)
-        return 2
+    protocol = TipProtocol.from_file(arguments.protocol)
+    robot = load_robot(arguments.robot, arguments.config)
+    simulation = QuasiStatic.from_protocol(*robot, protocol)
+    if arguments.angles is None:
+        by_model = _find_tips(simulation, arguments.joint_errors)
+        names = [test.name for test in simulation.tests]
+        print(quasi_static.angles_text(names, _angles(by_model)))
+        for note in _standing(by_model):
+            print(note)
+        return 0
+    _compare(
+        simulation,
+        protocol,
+        quasi_static.read_angles(arguments.angles, protocol),
+        arguments,
+    )
     return 0
 
 

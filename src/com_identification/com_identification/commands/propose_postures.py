@@ -13,11 +13,12 @@ from rich.console import Console
 from com_identification.planning.planner import PlannedPosture, PosturePlanner
 from com_identification.settings import IdentificationSettings
 from com_model import load_robot
-from com_model.commands import add_robot, command_parser
+from com_model.commands import add_robot, command_parser, reports_errors
 from com_model.exceptions import ComModelError
 from com_model.postures import write_postures
 
 
+@reports_errors("propose_postures", 1, ComModelError, OSError)
 def main(words: Sequence[str] | None = None) -> int:
     """Runs the command.
 
@@ -40,29 +41,23 @@ def main(words: Sequence[str] | None = None) -> int:
         settings = _settings(options)
     except ComModelError as error:
         parser.error(str(error))
-    try:
-        with Console(stderr=True, quiet=options.quiet).status(
-            f"planning {options.count} postures"
-        ) as status:
-            rest = config.nominal_posture(model)
-            planned = PosturePlanner(model, config.feet, rest, settings).propose(
-                options.count, progress=lambda _, step: status.update(step)
-            )
-        rows = np.array([posture.q for posture in planned])
-        feet = (
-            "the feet stay where they are"
-            if settings.plan.keep_feet
-            else "the feet move"
+    with Console(stderr=True, quiet=options.quiet).status(
+        f"planning {options.count} postures"
+    ) as status:
+        rest = config.nominal_posture(model)
+        planned = PosturePlanner(model, config.feet, rest, settings).propose(
+            options.count, progress=lambda _, step: status.update(step)
         )
-        write_postures(
-            options.output,
-            model,
-            rows,
-            f"{model.name}, planned postures, the most telling first; {feet}",
-        )
-    except (ComModelError, OSError) as error:
-        print(f"propose_postures: {error}", file=sys.stderr)
-        return 1
+    rows = np.array([posture.q for posture in planned])
+    feet = (
+        "the feet stay where they are" if settings.plan.keep_feet else "the feet move"
+    )
+    write_postures(
+        options.output,
+        model,
+        rows,
+        f"{model.name}, planned postures, the most telling first; {feet}",
+    )
     print(json.dumps({"output": str(options.output), **_figures(planned)}))
     return 0
 

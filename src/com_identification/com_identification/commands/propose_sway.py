@@ -6,13 +6,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from com_identification.commands.walk_identification import parse_rope
-from com_identification.exceptions import IdentificationError, WalkError
+from com_identification.exceptions import WalkError
 from com_identification.slow.proposal import predict_com_std
 from com_model import ComModelError, RobotModel, load_robot
 from com_model.arrays import Array
-from com_model.commands import add_robot, command_parser
+from com_model.commands import add_robot, command_parser, reports_errors
 
 
+@reports_errors("propose_sway", 2, ComModelError)
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line.
 
@@ -39,14 +40,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     add_robot(parser)
     arguments = parser.parse_args(argv)
-    try:
-        model, config = load_robot(arguments.robot, arguments.config)
-        time, q = _read(arguments.motion, model, config.nominal_posture(model))
-        rope = parse_rope(arguments.rope, model)
-        after, before = predict_com_std(model, config, time, q, rope)
-    except (ComModelError, IdentificationError) as error:
-        print(f"propose_sway: {error}", file=sys.stderr)
-        return 2
+    model, config = load_robot(arguments.robot, arguments.config)
+    time, q = _read(arguments.motion, model, config.nominal_posture(model))
+    rope = parse_rope(arguments.rope, model)
+    after, before = predict_com_std(model, config, time, q, rope)
     for name, values in (("before", before), ("after", after)):
         axes = ", ".join(
             f"{axis} {1e3 * std:.1f} mm"

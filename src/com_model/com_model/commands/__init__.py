@@ -8,11 +8,15 @@ import io
 import sys
 import warnings
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from collections.abc import Callable
 from contextlib import suppress
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec
 
 import com_model.interrupt  # noqa: F401 (a name would be exported)
+
+P = ParamSpec("P")
 
 
 class _Pipe(io.FileIO):
@@ -53,6 +57,31 @@ def command_parser(
         epilog=Path(file).with_suffix(".txt").read_text(encoding="utf-8"),
         formatter_class=RawDescriptionHelpFormatter,
     )
+
+
+def reports_errors(
+    prefix: str, status: int, *errors: type[Exception]
+) -> Callable[[Callable[P, int]], Callable[P, int]]:
+    """Decorates a command's main(): an error becomes a line on standard error and a status.
+
+    Args:
+        prefix: Before the error's text, with the name of the command.
+        status: Exit status of a command that an error ended.
+        errors: Kinds of errors; others are not caught.
+    """
+
+    def decorate(main: Callable[P, int]) -> Callable[P, int]:
+        @wraps(main)
+        def run(*args: P.args, **kwargs: P.kwargs) -> int:
+            try:
+                return main(*args, **kwargs)
+            except errors as error:
+                print(f"{prefix}: {error}", file=sys.stderr)
+                return status
+
+        return run
+
+    return decorate
 
 
 def add_robot(parser: ArgumentParser, required: bool = True) -> None:
