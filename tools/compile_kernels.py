@@ -191,7 +191,7 @@ def compile_tip_over(folder: Path) -> None:
 
 def compile_walk_identification(folder: Path) -> None:
     """The equations of motion of a recording of walking."""
-    from com_identification.walking.kernels import BODY, IMU, PER_JOINT, Motion
+    from com_identification.walking.kernels import BODY, IMU, PER_JOINT, MotionSamples
     from com_identification.walking.log import ConditionedLog
     from com_identification.walking.preparation import find_limbs, noise_of
     from com_identification.walking.rows import find_contacts, make_rows
@@ -201,7 +201,9 @@ def compile_walk_identification(folder: Path) -> None:
     model, config = _load(folder, "scalf2")
     model = config.attach(model)
     n, robot, limbs = model.n_joints, tree_of(model.bodies), find_limbs(model, config)
-    motion = Motion(*np.zeros((5, 100, n)), *np.tile([0.0, 0.0, GRAVITY], (4, 100, 1)))
+    motion = MotionSamples(
+        *np.zeros((5, 100, n)), *np.tile([0.0, 0.0, GRAVITY], (4, 100, 1))
+    )
     data = ConditionedLog(motion, 0.002, np.ones(100, dtype=np.bool_))
     contacts = [find_contacts(data, robot, limbs, model.mass)]
     x, noise = (

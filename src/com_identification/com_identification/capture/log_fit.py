@@ -23,7 +23,7 @@ from scipy.spatial.transform import Rotation
 
 from com_bags.unit_checks import DEGREE, ground_forces
 from com_identification.exceptions import LogFitError
-from com_identification.walking.kernels import Limbs
+from com_identification.walking.kernels import LegChains
 from com_identification.walking.preparation import find_limbs
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array, Indices
@@ -124,7 +124,7 @@ def fit_log(log: LogReadings, model: RobotModel, config: RobotConfig) -> LogFit:
     """
     model = config.attach(model)
     pairs, told, unsure = _Pairs(log), dict[str, str](), dict[str, str]()
-    stance = _Stance(model, config, pairs)
+    stance = _FlatFeet(model, config, pairs)
     found, names, signs = _search(stance, log.names)
     axes, factor = _AXES[found.axes], signs * pairs.unit
     for k, name in enumerate(names):
@@ -250,12 +250,12 @@ class _Agreement:
     gyro: float
 
 
-class _Stance:
+class _FlatFeet:
     """What the feet, the gyroscope and gravity say of an order and signs."""
 
     def __init__(self, model: RobotModel, config: RobotConfig, pairs: _Pairs) -> None:
         self.model, self.config, self.pairs = model, config, pairs
-        self.limbs: Limbs = find_limbs(model, config)
+        self.limbs: LegChains = find_limbs(model, config)
         bodies, feet = model.bodies, config.feet
         links = [model.link_index(foot.frame) for foot in feet for _ in foot.points]
         points = np.concatenate([foot.points for foot in feet])
@@ -362,7 +362,7 @@ def _exchanged(names: Sequence[str], i: int, j: int) -> tuple[str, ...]:
 
 
 def _search(
-    stance: _Stance, labels: Sequence[str]
+    stance: _FlatFeet, labels: Sequence[str]
 ) -> tuple[_Agreement, tuple[str, ...], Array]:
     """Agreement, names and signs (k,) of the log's joints that disagree least with physics.
 
@@ -409,7 +409,7 @@ class _Orders:
     paths whether the feet keep their distance: the sum over all pairs is rated.
     """
 
-    def __init__(self, stance: _Stance, labels: Sequence[str]) -> None:
+    def __init__(self, stance: _FlatFeet, labels: Sequence[str]) -> None:
         self._stance, self._labels = stance, labels
         self._places = [i for i, name in enumerate(labels) if name in stance.leg_names]
         self._count, self._legs = len(stance.legs[0]), range(len(stance.legs))
@@ -506,7 +506,7 @@ class _Orders:
 
 
 def _improved(
-    stance: _Stance,
+    stance: _FlatFeet,
     start: tuple[_Agreement, tuple[str, ...], Array],
     places: Sequence[int],
 ) -> tuple[_Agreement, tuple[str, ...], Array]:
@@ -585,7 +585,7 @@ def _velocities(
 
 
 def _efforts(
-    stance: _Stance,
+    stance: _FlatFeet,
     names: Sequence[str],
     signs: Array,
     axes: Array,

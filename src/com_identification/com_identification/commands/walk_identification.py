@@ -21,7 +21,7 @@ from com_identification.health.walks import walk_record
 from com_identification.regression.postures import Posture
 from com_identification.slow.identify import identify_slow
 from com_identification.walking.combination import fuse, judge_walk, with_payload
-from com_identification.walking.evidence import Evidence, Verdict
+from com_identification.walking.evidence import MassEvidence, Verdict
 from com_identification.walking.identify import WalkResult, identify_walking
 from com_identification.walking.log import walking_parts
 from com_identification.walking.posterior import NAMES, result_files
@@ -86,7 +86,7 @@ def identify_walk(
             result, evidence = judge_walk(whole, robot.model, robot.config, scale)
         if result is None:
             return _write_evidence(
-                folder, Path(arguments.output), cast(Evidence, evidence)
+                folder, Path(arguments.output), cast(MassEvidence, evidence)
             )
         if arguments.loaded:
             logs = [
@@ -172,7 +172,7 @@ def _identify_slow(
     )
 
 
-def _write_evidence(folder: Path, output: Path, evidence: Evidence) -> int:
+def _write_evidence(folder: Path, output: Path, evidence: MassEvidence) -> int:
     """Writes and prints what recordings show that do not show all masses; returns the status."""
     files = {"report.html": evidence_page(evidence).encode()}
     if evidence.verdict is Verdict.CORRECTED:

@@ -16,7 +16,7 @@ from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
 
 from com_identification.exceptions import IdentificationError
-from com_identification.planning.feasible import Tour
+from com_identification.planning.feasible import GuidedRobot
 from com_model import RobotModel
 from com_model.arrays import Array
 from com_model.joint_path import JointPath
@@ -101,7 +101,7 @@ class GuidedMotion(RobotNode[P]):
         super().__init__(name, parameters, **options)
         p = self.parameters
         self._config = self.require_config()
-        self._state: Tour | None = None
+        self._state: GuidedRobot | None = None
         self._q: Array | None = None
         self._time_ns = 0
         self._way: JointPath | None = None  # on which the robot moves
@@ -145,7 +145,7 @@ class GuidedMotion(RobotNode[P]):
         if p.urdf_file:
             model = replace(model, path=Path(p.urdf_file))
         feet, nominal = self._config.feet, self._config.nominal_posture(model)
-        tour = Tour(model, feet, nominal, p.margin, p.speed, p.velocity_fraction)
+        tour = GuidedRobot(model, feet, nominal, p.margin, p.speed, p.velocity_fraction)
         self.joints = JointInput(model.joint_names, p.joint_timeout)
         self._state, self._q = tour, None
 
@@ -227,7 +227,7 @@ class GuidedMotion(RobotNode[P]):
         return np.clip(q, np.min(targets, axis=0), np.max(targets, axis=0))
 
     # --- for the script ------------------------------------------------------------------------
-    def _begin(self) -> Generator[None, None, Tour]:
+    def _begin(self) -> Generator[None, None, GuidedRobot]:
         """Waits for all that is needed, and until the robot stands as expected."""
         while missing := self._missing():
             if self.log.warn(missing[:12], f"waits for {missing}"):
@@ -339,7 +339,7 @@ class GuidedMotion(RobotNode[P]):
         self.get_logger().info(text)
         self._status.publish(String(data=text))
 
-    def _need(self) -> Tour:
+    def _need(self) -> GuidedRobot:
         if self._state is None:
             raise TourError(self.waiting)
         return self._state

@@ -39,7 +39,7 @@ from com_identification.nodes.guided_motion import (
     Script,
     TourError,
 )
-from com_identification.planning.feasible import Tour, time_path
+from com_identification.planning.feasible import GuidedRobot, time_path
 from com_identification.regression.postures import sole_to_reading, wrench_transform
 from com_identification.store.results import write_whole
 from com_identification.tip_over import kernels, quasi_static
@@ -152,7 +152,7 @@ class TipRamp(GuidedMotion[Parameters]):
             )
         self._report(self._write(found))
 
-    def _place(self, state: Tour, case: TipCase) -> Script:
+    def _place(self, state: GuidedRobot, case: TipCase) -> Script:
         """Puts the robot on its feet in the start posture."""
         yield from self._carry(case.start, f"the start of {case.test.name}")
         yield from self._confirm(
@@ -166,7 +166,7 @@ class TipRamp(GuidedMotion[Parameters]):
         yield from self._wait(1.0)
 
     def _ramp(
-        self, state: Tour, case: TipCase, maps: Array
+        self, state: GuidedRobot, case: TipCase, maps: Array
     ) -> Generator[None, None, Array]:
         """Rotates the joints; returns the angles (2,) rad at which robot and model tip.
 

@@ -392,7 +392,7 @@ class FeasiblePostures:
         return None  # it is not continuous
 
 
-class Tour:
+class GuidedRobot:
     """A robot that moves from posture to posture of a plan.
 
     Args:

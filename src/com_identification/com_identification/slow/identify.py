@@ -32,7 +32,7 @@ from com_identification.walking.fit import (
     unexplained,
 )
 from com_identification.walking.identify import WalkResult, with_scale
-from com_identification.walking.kernels import IMU, Limbs, Noise, with_theta
+from com_identification.walking.kernels import IMU, EquationNoise, LegChains, with_theta
 from com_identification.walking.preparation import (
     find_limbs,
     measured_joints,
@@ -190,7 +190,7 @@ def make_system(
     # of a drive's size, and of that of the strongest drive of a leg
     joint = np.maximum(0.012 * sizes, least)
     # m, the arm of the base's moments
-    noise = Noise(force, 0.17 * force, joint, np.zeros_like(sizes))
+    noise = EquationNoise(force, 0.17 * force, joint, np.zeros_like(sizes))
     imu = config.imu_link or model.root_link
     on_feet = [() if hangs else config.feet for hangs in hung]
     refuse_units(logs, model, on_feet, imu)
@@ -235,7 +235,7 @@ def _extra_std(hung: bool) -> Array:
 
 
 def slow_unknowns(
-    model: RobotModel, config: RobotConfig, limbs: Limbs, sizes: Array
+    model: RobotModel, config: RobotConfig, limbs: LegChains, sizes: Array
 ) -> Unknowns:
     """Returns the unknowns of an identification with their priors.
 

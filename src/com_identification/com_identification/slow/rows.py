@@ -29,9 +29,9 @@ from com_identification.walking.kernels import (
     BODY,
     IMU,
     PER_JOINT,
-    Limbs,
-    Motion,
-    Noise,
+    EquationNoise,
+    LegChains,
+    MotionSamples,
     generalised_rows,
 )
 from com_identification.walking.log import condition, low_pass
@@ -60,7 +60,7 @@ class SlowRecording:
         hung: the robot hangs; else it stands on all feet.
     """
 
-    motion: Motion
+    motion: MotionSamples
     rubbing: Array
     measured: Flags
     hung: bool
@@ -104,7 +104,7 @@ def condition_slow(
         # Hz: friction matters, acceleration does not
         return np.ascontiguousarray(low_pass(values, 1.2, period)[chosen])
 
-    motion = Motion(*(smooth(values) for values in channels))
+    motion = MotionSamples(*(smooth(values) for values in channels))
     return SlowRecording(motion, smooth(sign * np.abs(given.tau)), measured, hung)
 
 
@@ -152,8 +152,8 @@ class SlowRobot:
 
     model: RobotModel
     config: RobotConfig
-    limbs: Limbs
-    noise: Noise
+    limbs: LegChains
+    noise: EquationNoise
     rope: Frame | None = None
 
     @property

@@ -20,7 +20,7 @@ _LONGEST_STEP = 0.2  # rad
 _FIRST_STEP = 1e-3  # rad
 
 
-class Soles(NamedTuple):
+class FlatSoles(NamedTuple):
     """F soles flat on the ground.
 
     Attributes:
@@ -69,7 +69,7 @@ class TippingRobot(NamedTuple):
 
     tree: Tree
     moment: Array
-    soles: Soles
+    soles: FlatSoles
     joints: JointErrors
 
 
@@ -166,7 +166,7 @@ def edge_distance(com: Array, edges: Array) -> float:
 
     Args:
         com: (3,) m, CoM in the ground's frame.
-        edges: (E, 3) see Soles.
+        edges: (E, 3) see FlatSoles.
     """
     least = np.inf
     for e in range(len(edges)):

@@ -251,7 +251,7 @@ class TipCase:
     start: Array
     rate: Array
     limits: tuple[float, float]
-    soles: kernels.Soles
+    soles: kernels.FlatSoles
     way: Array
 
     def angle(self, q: Array) -> float:
@@ -296,7 +296,7 @@ def make_case(model: RobotModel, feet: tuple[Foot, ...], test: TipTest) -> TipCa
             "start posture: fix the posture, or let one foot stand"
         )
     bodies = model.bodies
-    soles = kernels.Soles(
+    soles = kernels.FlatSoles(
         np.array(bodies.body_of_link[links]),
         np.array(bodies.R_body_link[links]),
         np.array(bodies.p_body_link[links]),

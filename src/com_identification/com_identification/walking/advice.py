@@ -18,7 +18,7 @@ from scipy.spatial.transform import Rotation
 from com_bags import WalkLog
 from com_identification.walking import rows
 from com_identification.walking.fit import descend
-from com_identification.walking.kernels import Motion
+from com_identification.walking.kernels import MotionSamples
 from com_identification.walking.log import ConditionedLog
 from com_identification.walking.preparation import PreparedWalk, check_loads, prepare
 from com_identification.walking.unknowns import FootLoads, Unknowns
@@ -109,7 +109,7 @@ def advise(
     # motions are made of the last 2 s
     last = slice(-round(2.0 / ready.data[-1].period), None)
     loads, airborne = contacts[0][last], contacts[1][last]
-    motion = Motion(*(values[last] for values in ready.data[-1].motion))
+    motion = MotionSamples(*(values[last] for values in ready.data[-1].motion))
     data = replace(ready.data[-1], motion=motion, usable=ready.data[-1].usable[last])
     weight, targets = (
         LONGER / (data.period * len(loads)),
@@ -123,7 +123,9 @@ def advise(
 
     lengths = {}
     for name, change in _MOTIONS.items():
-        moved = replace(data, motion=Motion(*map(np.ascontiguousarray, change(motion))))
+        moved = replace(
+            data, motion=MotionSamples(*map(np.ascontiguousarray, change(motion)))
+        )
         more = weight * _consistent_information(ready, moved, (loads, airborne), x)
         lengths[name] = float(np.linalg.norm(spread(information + more)[0]))
     same = lengths.pop(_SAME)
@@ -209,7 +211,7 @@ def _consistent_information(
 _SAME = "more of the same"
 
 
-def _leant(axis: int, angle: float) -> Callable[[Motion], Motion]:
+def _leant(axis: int, angle: float) -> Callable[[MotionSamples], MotionSamples]:
     """The trunk leans by degrees about its own axis."""
     R = Rotation.from_euler("xyz"[axis], angle, degrees=True).as_matrix()
     names = "omega", "omega_dot", "force", "up"
@@ -218,7 +220,7 @@ def _leant(axis: int, angle: float) -> Callable[[Motion], Motion]:
     )
 
 
-def _sideways(motion: Motion) -> Motion:
+def _sideways(motion: MotionSamples) -> MotionSamples:
     """What the trunk did forwards it does to the left."""
     R, weight = (
         np.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]),
@@ -231,7 +233,7 @@ def _sideways(motion: Motion) -> Motion:
     )
 
 
-def _quicker(motion: Motion) -> Motion:
+def _quicker(motion: MotionSamples) -> MotionSamples:
     # a third quicker
     f, weight = 1.33, GRAVITY * motion.up
     rates = {"qd": f, "qdd": f**2, "omega": f, "omega_dot": f**2}
@@ -239,7 +241,7 @@ def _quicker(motion: Motion) -> Motion:
     return motion._replace(**faster, force=weight + f**2 * (motion.force - weight))
 
 
-_MOTIONS: dict[str, Callable[[Motion], Motion]] = {
+_MOTIONS: dict[str, Callable[[MotionSamples], MotionSamples]] = {
     _SAME: lambda motion: motion,
     "another step frequency (a third quicker)": _quicker,
     "lean the trunk 10 degrees forwards": _leant(1, 10.0),

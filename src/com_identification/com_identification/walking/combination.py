@@ -40,7 +40,7 @@ from com_identification.regression.priors import BOUND_AXES, BodyPriors, body_pr
 from com_identification.regression.result import by_body
 from com_identification.settings import IdentificationSettings
 from com_identification.walking.evidence import (
-    Evidence,
+    MassEvidence,
     Verdict,
     assess_walk,
     trunk_values,
@@ -64,7 +64,7 @@ class Judgement(NamedTuple):
     """
 
     result: WalkResult | None
-    evidence: Evidence | None
+    evidence: MassEvidence | None
 
 
 def judge_walk(

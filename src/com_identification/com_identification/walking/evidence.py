@@ -19,7 +19,7 @@ from scipy.linalg import block_diag
 
 from com_bags import WalkLog
 from com_identification.exceptions import WalkError
-from com_identification.walking.kernels import Motion
+from com_identification.walking.kernels import MotionSamples
 from com_identification.walking.log import (
     ConditionedLog,
     Gait,
@@ -63,7 +63,7 @@ class Verdict(Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class MassEvidence:
     """What a recording says about the masses of a robot.
 
     Attributes:
@@ -103,7 +103,7 @@ class Evidence:
         """Whether the recording was good enough for a verdict on the URDF."""
         return self.verdict is not Verdict.NOT_GOOD
 
-    def noted(self, note: str) -> "Evidence":
+    def noted(self, note: str) -> "MassEvidence":
         """Returns the evidence with a further note.
 
         Args:
@@ -130,7 +130,7 @@ class _Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class _Fit:
+class _MassFit:
     """An estimate z (Z,) with delay, its covariance, blocks of information (K, P + 1, P + 1)."""
 
     z: Array
@@ -143,7 +143,7 @@ def assess_walk(
     model: RobotModel,
     config: RobotConfig,
     scale: Scale | None = None,
-) -> Evidence:
+) -> MassEvidence:
     """Judges a URDF by recordings of walking.
 
     Args:
@@ -182,7 +182,7 @@ def _make_rows(ready: PreparedWalk, data: ConditionedLog) -> tuple[_Rows, str]:
     loads, _ = find_contacts(data, robot, limbs, ready.model.mass)
     gait = find_gait(data.motion.q[:, limbs.joints[limbs.joints >= 0]], period)
     carried = carrying(data, loads, ready.model.mass)
-    smooth = Motion(*(low_pass(v, _BANDS[-1], period) for v in data.motion))
+    smooth = MotionSamples(*(low_pass(v, _BANDS[-1], period) for v in data.motion))
     qd, w = smooth.qd, smooth.omega
     # rad/s: in a band of 20 Hz the direction of friction is smooth below that
     motion = smooth._replace(
@@ -194,7 +194,7 @@ def _make_rows(ready: PreparedWalk, data: ConditionedLog) -> tuple[_Rows, str]:
     chosen = slice(0, len(qd) // every * every, every)
     x = ready.unknowns.coefficients(ready.unknowns.mean)
     X = np.empty((len(qd) // every, 6, len(x) + 1))
-    arrays = Motion(*(np.ascontiguousarray(v) for v in motion))
+    arrays = MotionSamples(*(np.ascontiguousarray(v) for v in motion))
     base_rows(robot, limbs, arrays, every, x, X[:, :, :-1])
     torques = X[:, :, ready.unknowns.gain_columns].sum(axis=2)
     X[:, :, -1] = np.gradient(torques, every * period, axis=0)
@@ -269,7 +269,7 @@ class _Solver:
         biases: bool = True,
         inertials: bool = True,
         size: Array | None = None,
-    ) -> _Fit:
+    ) -> _MassFit:
         """Solves rows (R, 6, P + 1); friction and rotors are never negative.
 
         Args:
@@ -314,9 +314,9 @@ class _Solver:
         tempering = max(1.0, float(ratio.mean()) if len(ratio) else 1.0)
         H = np.eye(len(z)) + D.T @ information.sum(axis=0) @ D / tempering
         C = L @ np.linalg.solve(H, L.T)
-        return _Fit(z, (C + C.T) / 2.0, information / tempering)
+        return _MassFit(z, (C + C.T) / 2.0, information / tempering)
 
-    def gain_errors(self, found: _Fit) -> Array:
+    def gain_errors(self, found: _MassFit) -> Array:
         """How far z moves, (Z + 1, legs), by one standard deviation of each leg's gain."""
         u, joints = self.unknowns, self.ready.limbs.joints
         D = block_diag(u.jacobian(found.z[:-1]), 1.0)
@@ -364,7 +364,7 @@ def _bounded(H: Array, g: Array, rows: Array, mean: Array) -> Array:
 
 
 def _scaled(
-    solver: _Solver, found: _Fit, model: Array, scale: Scale
+    solver: _Solver, found: _MassFit, model: Array, scale: Scale
 ) -> tuple[Array, Array]:
     """Z (Z,) and its covariance with what settings, gains and the weighed mass add to it.
 
@@ -392,7 +392,7 @@ def _scaled(
 
 def _mass_only(
     solver: _Solver, scale: Scale, strides: int, notes: tuple[str, ...]
-) -> Evidence:
+) -> MassEvidence:
     """By the mean vertical forces of whole strides: of a log without IMU."""
     means = [
         each.X[each.gait.stride == k].mean(axis=0)
@@ -420,7 +420,7 @@ def _mass_only(
 
 def _with_com(
     solver: _Solver, scale: Scale, strides: int, notes: tuple[str, ...]
-) -> Evidence:
+) -> MassEvidence:
     # the estimate is in a band of 5 Hz
     X, blocks = solver.filtered(5.0)
     if blocks.max(initial=0) < 3:
@@ -490,7 +490,7 @@ def _judged(
     problems: tuple[str, ...],
     notes: tuple[str, ...],
     reasons: tuple[str, ...] = (),
-) -> Evidence:
+) -> MassEvidence:
     """The verdict; fit: halves, held-out residuals, and whether masses explain more."""
     u = solver.unknowns
     (values, slopes), (urdf, _) = trunk_values(u, z), trunk_values(u, u.mean)
@@ -529,7 +529,7 @@ def _judged(
             f"{'masses explain no more than friction does' if fit else 'no IMU shows why'}: weigh "
             "the robot, check torques' scale and record more different gaits",
         )
-    return Evidence(
+    return MassEvidence(
         verdict,
         u,
         z,
@@ -546,7 +546,7 @@ def _judged(
     )
 
 
-def _nuisances(solver: _Solver, found: _Fit) -> list[str]:
+def _nuisances(solver: _Solver, found: _MassFit) -> list[str]:
     """Which frictions are far from usual."""
     u, off = (
         solver.unknowns,
@@ -567,7 +567,7 @@ def _nuisances(solver: _Solver, found: _Fit) -> list[str]:
 
 
 def _halves(
-    solver: _Solver, found: _Fit, slopes: Array, first: Flags, model: Array
+    solver: _Solver, found: _MassFit, slopes: Array, first: Flags, model: Array
 ) -> float:
     """Largest difference of two parts' values over its standard deviation, with the settings'."""
     u = solver.unknowns
@@ -610,7 +610,7 @@ def _held_out(solver: _Solver, X: Array, blocks: Indices) -> tuple[float, float,
     return float(force[0]), float(force[1]), bool(better)
 
 
-def _repeating(solver: _Solver, found: _Fit) -> tuple[float, float]:
+def _repeating(solver: _Solver, found: _MassFit) -> tuple[float, float]:
     """Vertical residual that repeats in all strides, N rms, and the floor that scatter leaves."""
     x = np.append(solver.unknowns.coefficients(found.z[:-1]), found.z[-1])
     means, floors = [], []

@@ -69,7 +69,7 @@ _STEP = 1e-6  # rad, of differences
 _SINGULAR = 1e-14
 
 
-class Limbs(NamedTuple):
+class LegChains(NamedTuple):
     """L legs of at most K joints; -1 pads shorter ones.
 
     Attributes:
@@ -91,7 +91,7 @@ class Limbs(NamedTuple):
     path: Indices
 
 
-class Motion(NamedTuple):
+class MotionSamples(NamedTuple):
     """N samples of a robot's motion; vectors in root axes.
 
     Attributes:
@@ -117,7 +117,7 @@ class Motion(NamedTuple):
     up: Array
 
 
-class Noise(NamedTuple):
+class EquationNoise(NamedTuple):
     """Standard deviations of the equations' noise.
 
     Attributes:
@@ -134,7 +134,9 @@ class Noise(NamedTuple):
 
 
 @njit
-def _place_foot(limbs: Limbs, c: int, links: Links, up: Array, point: Array) -> None:
+def _place_foot(
+    limbs: LegChains, c: int, links: Links, up: Array, point: Array
+) -> None:
     """Contact point of foot c with the ground, root axes."""
     b = limbs.body[c]
     set_point(links.R[b], links.p[b], limbs.point[c], point)
@@ -143,7 +145,7 @@ def _place_foot(limbs: Limbs, c: int, links: Links, up: Array, point: Array) -> 
 
 @njit
 def _foot_jacobian(
-    robot: Tree, limbs: Limbs, c: int, links: Links, point: Array, T: Array
+    robot: Tree, limbs: LegChains, c: int, links: Links, point: Array, T: Array
 ) -> None:
     """T_l^T of foot c into T (6, K): torques of unit forces and moments at a point."""
     T[:] = 0.0
@@ -173,7 +175,7 @@ def _inverse(T: Array) -> Array:
 
 @compiled(nogil=True)
 def foot_loads(
-    robot: Tree, limbs: Limbs, motion: Motion, loads: Array, heights: Array
+    robot: Tree, limbs: LegChains, motion: MotionSamples, loads: Array, heights: Array
 ) -> None:
     """Computes loads and heights of the feet.
 
@@ -295,8 +297,8 @@ def _support(links: Links, b: int, point: Array, wrench: Array) -> None:
 @njit
 def _set_zero_columns(
     robot: Tree,
-    limbs: Limbs,
-    motion: Motion,
+    limbs: LegChains,
+    motion: MotionSamples,
     k: int,
     links: Links,
     wrenches: Array,
@@ -355,8 +357,8 @@ def _set_zero_columns(
 @compiled(nogil=True)
 def generalised_rows(
     robot: Tree,
-    limbs: Limbs,
-    motion: Motion,
+    limbs: LegChains,
+    motion: MotionSamples,
     k: int,
     touching: Array,
     x: Array,

@@ -14,7 +14,7 @@ from scipy.signal import butter, savgol_filter, sosfiltfilt
 
 from com_bags import WalkLog
 from com_identification.exceptions import WalkError
-from com_identification.walking.kernels import Motion
+from com_identification.walking.kernels import MotionSamples
 from com_model import RobotModel
 from com_model.arrays import Array, Flags
 from com_model.bodies import Indices
@@ -40,7 +40,7 @@ class ConditionedLog:
         usable: (N,) no gap is near.
     """
 
-    motion: Motion
+    motion: MotionSamples
     period: float
     usable: Flags
 
@@ -125,7 +125,7 @@ def condition(
     # Hz, of the specific force that shows the vertical where nothing else does
     up = smooth(log.up) if log.up is not None else low_pass(force, 0.5, period)
     # signs of velocities by a band of 60 Hz, smooth below 0.02 rad/s
-    motion = Motion(
+    motion = MotionSamples(
         q=q,
         qd=qd,
         qdd=rate(qd),
@@ -137,7 +137,7 @@ def condition(
         up=up / np.linalg.norm(up, axis=1, keepdims=True),
     )
     return ConditionedLog(
-        Motion(*(np.ascontiguousarray(v) for v in motion)), period, usable
+        MotionSamples(*(np.ascontiguousarray(v) for v in motion)), period, usable
     )
 
 

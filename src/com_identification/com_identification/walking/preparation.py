@@ -9,7 +9,7 @@ from scipy.ndimage import maximum_filter1d
 from com_bags import UnitError, WalkLog, check_units
 from com_bags.unit_checks import EFFORTS
 from com_identification.exceptions import WalkError
-from com_identification.walking.kernels import Limbs, Noise
+from com_identification.walking.kernels import EquationNoise, LegChains
 from com_identification.walking.log import (
     GOOD_RATE,
     ConditionedLog,
@@ -35,7 +35,7 @@ _FALLEN = np.deg2rad(45.0)
 _STUCK = 2.0  # s without a change of the torque
 
 
-def find_limbs(model: RobotModel, config: RobotConfig) -> Limbs:
+def find_limbs(model: RobotModel, config: RobotConfig) -> LegChains:
     """Finds the legs of a robot, the chains of joints from its root to its feet.
 
     Args:
@@ -62,7 +62,7 @@ def find_limbs(model: RobotModel, config: RobotConfig) -> Limbs:
                 f"foot {quote(feet[i].frame)}: {problem}. The legs must start from the URDF's root"
             )
     centers = np.array([foot.center for foot in feet])
-    return Limbs(
+    return LegChains(
         body=np.array(bodies.body_of_link[links]),
         point=bodies.p_body_link[links]
         + np.einsum("cij,cj->ci", bodies.R_body_link[links], centers),
@@ -98,7 +98,7 @@ def drive_sizes(limits: Array, effort_rms: Array) -> Array:
     )
 
 
-def noise_of(mass: float, length: float, load: Array) -> Noise:
+def noise_of(mass: float, length: float, load: Array) -> EquationNoise:
     """Returns the noise of the equations, by the size of the robot.
 
     1.5 N, 0.3 N m, 0.2 and 0.3 N m for a robot of 15 kg with legs of 0.3 m and torques of 8 N m.
@@ -109,7 +109,9 @@ def noise_of(mass: float, length: float, load: Array) -> Noise:
         load: (n,) N m, sizes of the drives.
     """
     force = 0.01 * mass * GRAVITY
-    return Noise(force, 0.67 * force * length, 0.2 / 8.0 * load, 0.3 / 8.0 * load)
+    return EquationNoise(
+        force, 0.67 * force * length, 0.2 / 8.0 * load, 0.3 / 8.0 * load
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,10 +131,10 @@ class PreparedWalk:
     """
 
     model: RobotModel
-    limbs: Limbs
+    limbs: LegChains
     measured: Flags
     data: list[ConditionedLog]
-    noise: Noise
+    noise: EquationNoise
     unknowns: Unknowns
     posture: Array
     leg_length: float
@@ -238,7 +240,7 @@ def prepare(
 
 
 def drives(
-    model: RobotModel, config: RobotConfig, limbs: Limbs, load: Array, wide: bool
+    model: RobotModel, config: RobotConfig, limbs: LegChains, load: Array, wide: bool
 ) -> list[ActuatorModel]:
     """Returns the drives of all joints, see RobotConfig.drives.
 
@@ -295,7 +297,9 @@ def accelerometer_scale(each: ConditionedLog) -> float:
     return 1.0 if abs(mean / GRAVITY - 1.0) < 0.01 else GRAVITY / mean
 
 
-def measured_joints(model: RobotModel, limbs: Limbs, logs: Sequence[WalkLog]) -> Flags:
+def measured_joints(
+    model: RobotModel, limbs: LegChains, logs: Sequence[WalkLog]
+) -> Flags:
     """Finds the joints whose efforts are measured, i.e. are never constant for 2 s.
 
     Args:
@@ -329,7 +333,7 @@ def measured_joints(model: RobotModel, limbs: Limbs, logs: Sequence[WalkLog]) ->
 
 
 def check_motion(
-    data: Sequence[ConditionedLog], limbs: Limbs, least_time: float = LEAST_TIME
+    data: Sequence[ConditionedLog], limbs: LegChains, least_time: float = LEAST_TIME
 ) -> None:
     """Checks that the robot walks.
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from com_identification.walking.advice import com_std, stays_at_urdf
-from com_identification.walking.evidence import Evidence
+from com_identification.walking.evidence import MassEvidence
 from com_identification.walking.identify import WalkResult
 from com_identification.walking.unknowns import PARAMETERS
 from com_model.arrays import Array
@@ -111,7 +111,7 @@ def report_page(result: WalkResult) -> str:
     )
 
 
-def evidence_lines(evidence: Evidence) -> list[str]:
+def evidence_lines(evidence: MassEvidence) -> list[str]:
     """Returns what recordings show of a URDF, in lines of text.
 
     Args:
@@ -122,7 +122,7 @@ def evidence_lines(evidence: Evidence) -> list[str]:
     return [first, *parts, *(f"  note: {note}" for note in evidence.notes)]
 
 
-def evidence_page(evidence: Evidence) -> str:
+def evidence_page(evidence: MassEvidence) -> str:
     """Returns an HTML page of what recordings show of a URDF.
 
     Args:

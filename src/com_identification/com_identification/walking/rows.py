@@ -21,9 +21,9 @@ from numba import njit
 from scipy.ndimage import minimum_filter1d
 
 from com_identification.walking.kernels import (
-    Limbs,
-    Motion,
-    Noise,
+    EquationNoise,
+    LegChains,
+    MotionSamples,
     foot_loads,
     generalised_rows,
 )
@@ -57,7 +57,7 @@ class Windows(NamedTuple):
 
 @njit
 def _project(
-    limbs: Limbs,
+    limbs: LegChains,
     touching: Array,
     rows: tuple[Array, Array, Array],
     variances: Array,
@@ -114,9 +114,9 @@ def _write(total: Array, covariance: Array, used: Array, X: Array) -> None:
 @compiled(nogil=True)
 def window_rows(
     robot: Tree,
-    limbs: Limbs,
-    motion: Motion,
-    noise: Noise,
+    limbs: LegChains,
+    motion: MotionSamples,
+    noise: EquationNoise,
     windows: Windows,
     every: int,
     x: Array,
@@ -180,7 +180,7 @@ def window_rows(
 
 @compiled(nogil=True)
 def base_rows(
-    robot: Tree, limbs: Limbs, motion: Motion, every: int, x: Array, X: Array
+    robot: Tree, limbs: LegChains, motion: MotionSamples, every: int, x: Array, X: Array
 ) -> None:
     """Computes the base's rows of single samples, all feet eliminated; one in the air has no force.
 
@@ -203,7 +203,7 @@ def base_rows(
 
 
 def find_contacts(
-    data: ConditionedLog, robot: Tree, limbs: Limbs, mass: float
+    data: ConditionedLog, robot: Tree, limbs: LegChains, mass: float
 ) -> FootLoads:
     """Estimates the loads of the feet, and which feet are surely in the air.
 
@@ -233,8 +233,8 @@ def make_rows(
     logs: Sequence[ConditionedLog],
     contacts: Sequence[FootLoads],
     robot: Tree,
-    limbs: Limbs,
-    noise: Noise,
+    limbs: LegChains,
+    noise: EquationNoise,
     measured: Flags,
     x: Array,
 ) -> DesignMatrix:
@@ -276,7 +276,7 @@ def make_rows(
 
 
 def _plan(
-    data: ConditionedLog, airborne: Flags, limbs: Limbs, measured: Flags
+    data: ConditionedLog, airborne: Flags, limbs: LegChains, measured: Flags
 ) -> tuple[Windows, int]:
     """Windows of a recording, and how many rows they have."""
     # windows of 0.08 s

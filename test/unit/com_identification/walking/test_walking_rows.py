@@ -12,8 +12,8 @@ from com_identification.walking.kernels import (
     BODY,
     IMU,
     PER_JOINT,
-    Motion,
-    Noise,
+    EquationNoise,
+    MotionSamples,
     with_theta,
 )
 from com_identification.walking.preparation import find_limbs
@@ -76,7 +76,7 @@ class Exact:
         ]
         return built, np.array(ids)
 
-    def simulate(self, zeros: float = 0.0) -> Motion:
+    def simulate(self, zeros: float = 0.0) -> MotionSamples:
         """Torques that make the motion, and the motion as it is read."""
         n, tau = self.model.n_joints, np.empty_like(self.q)
         sign = np.tanh(self.qd)
@@ -104,7 +104,7 @@ class Exact:
             acting += viscous * self.qd[k] + bias
             tau[k] = acting / (gain - load * sign[k] * np.sign(acting))
         arrays = (self.q + zeros, self.qd, self.qdd, tau, sign)
-        return Motion(*arrays, self.omega, self.omega_dot, self.force, self.up)
+        return MotionSamples(*arrays, self.omega, self.omega_dot, self.force, self.up)
 
     def _jacobian(self, data: pin.Data, q: np.ndarray, k: int, c: int) -> np.ndarray:
         """Of what the ground acts on, (size, 6 + n)."""
@@ -119,7 +119,7 @@ class Exact:
         return J[: self.limbs.size[c]]
 
     def rows(
-        self, motion: Motion, k: int, touching: np.ndarray
+        self, motion: MotionSamples, k: int, touching: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Rows of the base with the touching feet eliminated (6, P), and of the joints (n, P)."""
         D = np.empty((6 + self.model.n_joints, len(self.coefficients)))
@@ -158,7 +158,7 @@ def _window_rows(exact: Exact) -> np.ndarray:
     touching, start = np.tile(exact.touching, (count, 1)), HALF * np.arange(count)
     windows = Windows(start, HALF, touching, used, height * np.arange(count))
     X = np.full((count * height, len(exact.coefficients)), np.nan)
-    noise = Noise(1.0, 0.5, np.full(n, 0.2), np.full(n, 0.3))
+    noise = EquationNoise(1.0, 0.5, np.full(n, 0.2), np.full(n, 0.3))
     x = exact.coefficients
     window_rows(exact.robot, exact.limbs, exact.motion, noise, windows, 2, x, X)
     return X
@@ -194,7 +194,7 @@ def test_columns_of_encoder_zeros_are_derivatives(exact: Exact) -> None:
     start = BODY * len(exact.robot.mass) + 6 * n
     loaded = np.unique(exact.limbs.joints[exact.touching])
 
-    def rows(motion: Motion) -> np.ndarray:
+    def rows(motion: MotionSamples) -> np.ndarray:
         """Of the base, and of the joints on which no ground acts."""
         base, joints = exact.rows(motion, k, exact.touching)
         return np.vstack([base, np.delete(joints, loaded[loaded >= 0], axis=0)])
@@ -242,7 +242,9 @@ def test_columns_of_encoder_zeros_of_sliders_and_followers_are_derivatives() -> 
     )
     n, feet = model.n_joints, len(limbs.body)
     joints = rng.normal(size=(5, 1, n))
-    motion = Motion(*joints, *rng.normal(size=(3, 1, 3)), np.array([[0.0, 0.0, 1.0]]))
+    motion = MotionSamples(
+        *joints, *rng.normal(size=(3, 1, 3)), np.array([[0.0, 0.0, 1.0]])
+    )
     x = rng.normal(size=BODY * len(robot.mass) + PER_JOINT * n + IMU)
     x[: BODY * len(robot.mass)] = to_theta(to_eta(model.bodies)).ravel()
     x[-n - IMU :] = 0.0
