@@ -9,6 +9,7 @@ stays, the URDF that the estimator gets is wrong (weighed). Friction must be sim
 
 from __future__ import annotations
 
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
@@ -31,6 +32,8 @@ Array = NDArray[np.float64]
 class Errors:
     """What is wrong with a robot; (n,) for its joints, (3,) for the IMU, or one number for all.
 
+    Torques first pass `low_pass` and come `late`, then have gain and bias.
+
     Attributes:
         gain: Of each torque, relative.
         bias: Of each torque, N m.
@@ -39,6 +42,9 @@ class Errors:
         tilt: rad, of the IMU's mounting: true = read + tilt x read.
         arm: m, of the IMU from where the model has it.
         delay: s, of the IMU after the joints, in whole samples.
+        late: s, of the torques after the joints, in whole samples.
+        low_pass: Hz, corner of a first-order low pass of the torques; 0: none.
+        elastic: rad/(N m), by which encoders on the motors' side read too much for the torque.
     """
 
     gain: Array | float = 0.0
@@ -48,6 +54,9 @@ class Errors:
     tilt: Array | float = 0.0
     arm: Array | float = 0.0
     delay: float = 0.0
+    late: float = 0.0
+    low_pass: float = 0.0
+    elastic: float = 0.0
 
 
 def with_errors(log: TrotLog, errors: Errors) -> TrotLog:
@@ -60,11 +69,19 @@ def with_errors(log: TrotLog, errors: Errors) -> TrotLog:
     force = log.specific_force + np.cross(dw, arm) + np.cross(w, np.cross(w, arm))
     tilt = Rotation.from_rotvec(np.zeros(3) + errors.tilt)  # true = R read
     count = len(log.time)
-    late = np.clip(np.arange(count) - round(errors.delay / period), 0, count - 1)
+
+    def delayed(by: float) -> NDArray[np.int64]:
+        return np.clip(np.arange(count) - round(by / period), 0, count - 1)
+
+    effort, late = log.effort + errors.rotor * rise, delayed(errors.delay)
+    if errors.low_pass:
+        a = np.exp(-2.0 * np.pi * errors.low_pass * period)
+        start = a * effort[:1]
+        effort = lfilter([1.0 - a], [1.0, -a], effort, axis=0, zi=start)[0]
     return replace(
         log,
-        position=log.position + errors.zero,
-        effort=(1.0 + np.asarray(errors.gain)) * (log.effort + errors.rotor * rise)
+        position=log.position + errors.zero + errors.elastic * log.effort,
+        effort=(1.0 + np.asarray(errors.gain)) * effort[delayed(errors.late)]
         + errors.bias,
         angular_velocity=tilt.inv().apply(w)[late],
         specific_force=tilt.inv().apply(force)[late],
@@ -162,7 +179,73 @@ def independent_noise(log: TrotLog, seed: int, factor: float = 1.0) -> TrotLog:
     )
 
 
+def with_shocks(log: TrotLog, seed: int) -> TrotLog:
+    """The log with what stiff feet and a ringing frame add to the accelerometer at touch-down.
+
+    A burst of 25 to 60 Hz, of 60 to 120 m/s^2, that dies out within 15 to 30 ms; its mean is 0, so
+    no force belongs to it.
+    """
+    rng = np.random.default_rng(seed)
+    loaded = (
+        log.true_forces[:, :, 2] > 0.05 * log.true_forces[:, :, 2].sum(axis=1).mean()
+    )
+    force = log.specific_force.copy()
+    for foot in loaded.T:
+        for k in np.flatnonzero(foot[1:] & ~foot[:-1]):
+            t = log.time[k:] - log.time[k]
+            size, rate, decay = rng.uniform([60.0, 25.0, 0.015], [120.0, 60.0, 0.03])
+            turn = 2.0 * np.pi * rate  # the velocity rings: exp(-t / decay) sin(turn t)
+            ring = np.cos(turn * t) - np.sin(turn * t) / (turn * decay)
+            ring *= size * np.exp(-t / decay)
+            force[k:] += ring[:, None] * [0.1, 0.1, 1.0]
+    return replace(log, specific_force=force)
+
+
 NOISES = {"suite": suite_noise, "independent": independent_noise}
+
+
+def moved_links(model: RobotModel, legs: Sequence[Leg], shifts: Array) -> RobotModel:
+    """The model with the CoMs of the legs' links off by shifts (12, 3) m, axes of the links."""
+    changed, bodies = {}, model.bodies
+    joints = np.concatenate([leg.joints for leg in legs])
+    for i, link in enumerate(model.link_names):
+        body = bodies.body_of_link[i]
+        if body > 0 and bodies.q_index[body] in joints and model.link_masses[i] > 0.0:
+            shift = shifts[int(np.flatnonzero(joints == bodies.q_index[body])[0])]
+            changed[link] = Inertial(
+                model.link_masses[i],
+                model.link_coms[i] + shift,
+                model.link_inertias[i],
+            )
+    return RobotModel.from_urdf(edit_inertials(model.xml, changed))
+
+
+def lengthened(
+    model: RobotModel, legs: Sequence[Leg], lengths: Array, hips: Array
+) -> RobotModel:
+    """The model with hip, thigh and shank of each leg longer by lengths (4, 3) m.
+
+    Origins of the thigh's and the knee's joint and of the foot's frame move along themselves, the
+    hips on the trunk by hips (4, 3) m.
+    """
+    root = ElementTree.fromstring(model.xml)  # noqa: S314 (the suite's own)
+    joints = root.findall("joint")
+    for leg, more, moved in zip(legs, lengths, hips, strict=True):
+        names = [model.joint_names[j] for j in leg.joints[1:]]
+        ends = [next(j for j in joints if j.get("name") == name) for name in names]
+        foot = leg.foot.frame
+        ends.append(
+            next(j for j in joints if j.find("child").attrib["link"] == foot)  # type: ignore[union-attr]
+        )
+        name = model.joint_names[leg.joints[0]]
+        ends.append(next(j for j in joints if j.get("name") == name))
+        for k, joint in enumerate(ends):
+            origin = joint.find("origin")
+            assert origin is not None
+            xyz = np.array(origin.attrib["xyz"].split(), dtype=float)
+            xyz += moved if k == 3 else more[k] * xyz / np.linalg.norm(xyz)
+            origin.set("xyz", " ".join(map(repr, xyz.tolist())))
+    return RobotModel.from_urdf(ElementTree.tostring(root, encoding="unicode"))
 
 
 def weighed(model: RobotModel, legs: Sequence[Leg], factors: Array) -> RobotModel:

@@ -12,7 +12,15 @@ of the URDF 10 % wrong, `friction` 20 N m and 10 N m s, `uneven`: tiles up to 2 
 link_mass 0.03, `heavy known`: right with link_mass 0.03; `everything`: gain, bias, zeros, tilt of 1
 degree, arm, friction, links, and the IMU's noise times 3. `payload`: 3 kg = 1 % on a corner 5 s
 after lift-off, `payload errors`: with gain, bias, zeros, tilt and arm besides, `payload 2 Hz`: with
-steps at 2 Hz, `payload friction`: with the errors of `payload errors`, and friction and links.
+steps at 2 Hz, `payload friction`: with the errors of `payload errors`, and friction and links;
+`payload phase`: on any corner and at any phase, `payload 20 kg`: so, high above it.
+Errors of another family than the priors (uniform, or with a sign): `geometry 5 mm`: lengths of
+hip, thigh and shank and the hips' places, `common gain`: all torques 5 % too large or 10 % too
+small, `drives`: torques 5 % too small with a spread of 3 %, 3 ms late behind a low pass of 60 Hz,
+friction of 12 N m and 5 N m s, elastic by 2e-5 rad/(N m), `heavy link CoMs`: off by 2 cm, `rope`:
+it lifts 3 % of the weight at a hip from 5 s on.
+Healthy robots, through the checks of the node (TrunkPipeline): `healthy`, `healthy 0.5 m/s` and so
+on; `shocks`: stiff feet whose touch-downs ring with 60 to 120 m/s^2; bound and crawl.
 `ensemble`: all errors drawn from the priors, `ensemble heavy` likewise; more than 30 runs each.
 
 Errors are estimate minus truth from 2 s after the first lift-off on (payload: from 2.5 s after the
@@ -24,11 +32,12 @@ drop on as well). The last line is one JSON object:
     false_alarms (runs), converged, usable (shares of time), usable_wrong (of the time USABLE or
     CONVERGED, the half stride after a payload left out, the share in which the robot's CoM by the
     estimate and the estimator's legs is off by more than 1 % of the leg length in x and y), runs}}
-  worst_false_converged; usable_wrong: the worst of those
+  worst_false_converged; usable_wrong, wrong_fraction: the worst of those
+  degraded_fraction: the worst of the healthy ones
   nees_range: least and largest NEES of x, y in the ensembles (nees_z: of z)
   payload_1pct_noticed: fraction of the payload runs in which it was noticed within 2 s and
     confirmed; payload_noticed_with_errors likewise, payload_noticed_at_2_hz,
-    payload_noticed_with_friction
+    payload_noticed_with_friction, payload_noticed_any_phase; payload_20_kg_noticed: within 1 s
   update_us: median time of an update() with an estimate, here
 
 The cases `long ...` (--full) are ten minutes each, a minute at a time, on two contact models and on
@@ -41,15 +50,25 @@ import argparse
 import json
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
-from trot_errors import NOISES, Errors, weighed, with_errors
+from trot_errors import (
+    NOISES,
+    Errors,
+    lengthened,
+    moved_links,
+    weighed,
+    with_errors,
+    with_shocks,
+)
+from trot_gaits import GAITS, PhasedGait
 from trot_lab import CLEAN, TrotRun, build, in_processes, run_trot
 from trot_log import TrotLog
 from trot_tracks import LIFT_OFF, STANDS
@@ -61,6 +80,11 @@ from com_estimation.trunk.floating_base import (
 from com_estimation.trunk.floating_base.estimator import USABLE
 from com_estimation.trunk.floating_base.filter_types import STATE
 from com_estimation.trunk.floating_base.options import Priors
+from com_estimation.trunk.ground_reaction import INVERSE_DYNAMICS, ForceMeter
+from com_estimation.trunk.input_checks import InputChecks
+from com_estimation.trunk.pipeline import TrunkPipeline
+from com_model import RobotModel
+from com_model.legs import Leg
 from com_model.status import TRUSTED, Status
 
 Array = NDArray[np.float64]
@@ -73,6 +97,7 @@ SECONDS = 9.0
 CORNERS = ((0.55, 0.2, 0.1), (-0.55, 0.2, 0.1), (-0.55, -0.2, 0.1))
 DROP = 5.0  # s after lift-off
 PAYLOAD = 3.0  # kg
+ROPE = 0.03  # of the weight, that a rope lifts
 TILES = 0.02  # m
 SETTLED, AFTER_DROP, NOTICED = 2.0, 2.5, 2.0  # s
 HALF_STRIDE = 0.5  # s
@@ -85,10 +110,17 @@ SINGLES = ("zeros", "tilt", "arm", "delay", "bias", "gain", "rotor", "links")
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A simulation, and what the estimator gets of it: (case, noise, seed) each."""
+    """A simulation, and what the estimator gets of it: (case, noise, seed) each.
+
+    Attributes:
+        run: The simulation.
+        cases: Case, noise and seed.
+        gait: One of trot_gaits.GAITS; "": the suite's trot.
+    """
 
     run: TrotRun
     cases: tuple[tuple[str, str, int], ...]
+    gait: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,9 +136,14 @@ class Outcome:
     converged: float
     usable: float
     usable_wrong: float
-    changed_at: float
+    changed_at: float  # s after the drop, else after lift-off
+    loaded: bool
     update_us: float
     limited_by: str
+    wrong: float
+    degraded: float
+    mass_square: float
+    reasons: tuple[str, ...]
 
 
 def tasks(full: bool, seed: int) -> Iterator[Task]:
@@ -170,6 +207,8 @@ def tasks(full: bool, seed: int) -> Iterator[Task]:
                     for j, noise in enumerate(noises)
                 ),
             )
+    yield from unnamed(run, full, seed)
+    yield from healthy(run, full, seed)
     for i in range(20 if full else 10):
         rng = np.random.default_rng([seed, i])
         heavy_too = i % 5 > 2  # on both contact models
@@ -189,6 +228,69 @@ def tasks(full: bool, seed: int) -> Iterator[Task]:
             rubbing,
             tuple((name, noises[k % 2], seed + 1000 * i + k) for k in range(count)),
         )
+
+
+def unnamed(run: TrotRun, full: bool, seed: int) -> Iterator[Task]:
+    """Errors and forces that are of another family than the estimator's priors, or have none."""
+    noises = tuple(NOISES)
+    for i in range(6 if full else 3):
+        own = replace(run, offset=OFFSETS[i % 3], contact_time=CONTACTS[i % 2])
+
+        def case(name: str, k: int, number: int = i) -> tuple[str, str, int]:
+            return name, noises[(number + k) % 2], seed + 2000 + 10 * number + k
+
+        names = ("geometry 3 mm", "geometry 5 mm", "geometry 10 mm", "common gain")
+        yield Task(own, tuple(case(name, k) for name in names for k in range(2)))
+        rub = replace(own, friction=12.0, damping=5.0)
+        yield Task(rub, tuple(case("drives", k) for k in range(2)))
+        heavy = replace(own, robot=HEAVY)
+        yield Task(heavy, tuple(case("heavy link CoMs", k) for k in range(3)))
+        yield Task(
+            replace(own, rope=(ROPE, LIFT_OFF + DROP), seconds=SECONDS + 1.0),
+            tuple(case("rope", k) for k in range(2)),
+        )
+    rng = np.random.default_rng([seed, 1])
+    for i in range(60 if full else 8):  # some corner, some phase of the gait
+        corner = np.array(CORNERS[0]) * [*rng.choice([-1.0, 1.0], 2), 1.0]
+        later = rng.uniform(0.0, 1.0)
+        for name, mass, height, offset in (
+            ("payload phase", PAYLOAD, 0.1, OFFSETS[i % 3]),
+            ("payload 20 kg", 20.0, 0.25, (-0.03, 0.03, 0.0)),
+        ):
+            load = mass, (*corner[:2], height), LIFT_OFF + DROP + later
+            yield Task(
+                replace(
+                    run,
+                    offset=offset,
+                    contact_time=CONTACTS[i % 2],
+                    payload=load,
+                    seconds=SECONDS + 2.0,
+                ),
+                ((name, noises[i // 2 % 2], seed + 2500 + i),),
+            )
+
+
+def healthy(run: TrotRun, full: bool, seed: int) -> Iterator[Task]:
+    """Robots without a fault, seen through the checks of the node (TrunkPipeline)."""
+    trots: dict[str, dict[str, float]] = {
+        "": {},
+        " 0.5 m/s": {"velocity_x": 0.5},
+        " turning": {"yaw_rate": 0.5},
+        " duty 0.6": {"duty_factor": 0.6},
+        " 2 Hz": {"frequency": 2.0},
+    }
+    for i in range(6 if full else 2):
+        own = replace(run, offset=OFFSETS[i % 3], contact_time=CONTACTS[i % 2])
+        noise = tuple(NOISES)[i % 2]
+        for name, gait in trots.items():
+            cases = (f"healthy{name}", noise, seed + 3000 + i)
+            rung = (f"healthy{name}, shocks", noise, seed + 3000 + i)
+            yield Task(
+                replace(own, gait=STANDS | gait),
+                (cases, rung) if not name else (cases,),
+            )
+        for name in GAITS:
+            yield Task(own, ((f"healthy {name}", noise, seed + 3100 + i),), name)
 
 
 def drawn(case: str, std: Array, rng: np.random.Generator) -> tuple[Errors, Array]:
@@ -216,7 +318,11 @@ def drawn(case: str, std: Array, rng: np.random.Generator) -> tuple[Errors, Arra
             float(part["delay"][0]),
         )
         return errors, np.maximum(1.0 + part["link"], 0.2)
+    spread = 0.03 * normal(12)
+    drives = Errors(spread - 0.05, late=0.003, low_pass=60.0, elastic=2e-5)
     return {
+        "common gain": (Errors(gain=rng.choice([0.05, -0.1])), one),
+        "drives": (drives, one),
         "zeros": (Errors(zero=0.5 * DEG * normal(12)), one),
         "tilt": (Errors(tilt=1.5 * DEG * normal(3)), one),
         "arm": (Errors(arm=0.03 * normal(3)), one),
@@ -240,8 +346,23 @@ def named() -> Iterator[tuple[str, slice]]:
 
 def judge(task: Task) -> list[Outcome]:
     """Simulates, and lets the estimator see every case."""
-    log = run_trot(task.run)
+    gait = partial(PhasedGait, **GAITS[task.gait]) if task.gait else None
+    log = run_trot(task.run, make_gait=gait)
     return [follow(log, *case) for case in task.cases]
+
+
+def wrong_model(
+    case: str, log: TrotLog, links: Array, legs: Sequence[Leg], rng: np.random.Generator
+) -> RobotModel:
+    """The URDF that the estimator has; lengths and CoMs are off uniformly, with their rms."""
+    root3 = np.sqrt(3.0)
+    if case.startswith("geometry"):
+        size = 1e-3 * float(case.split()[1])
+        off = size * rng.uniform(-root3, root3, (2, 4, 3))
+        return lengthened(log.model, legs, *off)
+    if case == "heavy link CoMs":
+        return moved_links(log.model, legs, 0.02 * rng.uniform(-root3, root3, (12, 3)))
+    return weighed(log.model, legs, links)
 
 
 def follow(log: TrotLog, case: str, noise: str, seed: int) -> Outcome:
@@ -253,13 +374,22 @@ def follow(log: TrotLog, case: str, noise: str, seed: int) -> Outcome:
     errors, links = drawn(case, usual.prior_std, np.random.default_rng([seed, 1]))
     factor = 3.0 if case == "everything" else 1.0
     read = NOISES[noise](with_errors(log, errors), seed, factor)
-    estimator = FloatingBaseEstimator(
-        weighed(log.model, usual.legs, links), log.config, options
-    )
+    if case.endswith("shocks"):
+        read = with_shocks(read, seed)
+    rng = np.random.default_rng([seed, 2])
+    model = wrong_model(case, log, links, usual.legs, rng)
+    estimator = FloatingBaseEstimator(model, log.config, options)
+    update = estimator.update
+    if case.startswith("healthy"):
+        checks = InputChecks(model, estimator.legs)
+        meter = ForceMeter(model, log.config, estimator.legs, INVERSE_DYNAMICS)
+        mass = float(model.bodies.mass[0])
+        update = TrunkPipeline(estimator, checks, meter, mass).update
     rows, took = [], []
+    reasons = set[str]()
     for k in range(len(read.time)):
         start = time.perf_counter_ns()
-        estimate = estimator.update(read.sample(k))
+        estimate = update(read.sample(k))
         taken = time.perf_counter_ns() - start
         if estimate is not None:
             took.append(taken)
@@ -269,18 +399,22 @@ def follow(log: TrotLog, case: str, noise: str, seed: int) -> Outcome:
             believed = robot_com(estimate.mass, estimate.com, estimator)
             true = robot_com(log.trunk_mass[k], log.trunk_com[k], usual)
             wrong = np.hypot(*(believed - true)) > USABLE * usual.leg_length
-            judged = known, estimate.status in TRUSTED, wrong
+            degraded = estimate.status is Status.DEGRADED
+            judged = known, estimate.status in TRUSTED, wrong, degraded
+            if degraded and read.time[k] > LIFT_OFF:
+                reasons.add(estimate.reason.split("; since")[0])
             rows.append(
                 (read.time[k] - LIFT_OFF, *e, *np.sqrt(np.diag(C)), d2, *judged)
             )
     found = np.array(rows)
     times, error, std = found[:, 0], found[:, 1:4], found[:, 4:7]
-    loaded = task_payload(log)
     counted = times >= SETTLED
     just = np.zeros(len(times), dtype=bool)
+    drop = changes_at(log)
+    loaded = bool(np.isfinite(drop))
     if loaded:
-        counted &= (times < DROP) | (times >= DROP + AFTER_DROP)
-        just = (times >= DROP) & (times < DROP + HALF_STRIDE)
+        counted &= (times < drop) | (times >= drop + AFTER_DROP)
+        just = (times >= drop) & (times < drop + HALF_STRIDE)
     usable = (found[:, 9] > 0.0) & ~just
     lies = (found[:, 7] > BEYOND) & (found[:, 8] > 0.0) & ~just
     return Outcome(
@@ -293,9 +427,19 @@ def follow(log: TrotLog, case: str, noise: str, seed: int) -> Outcome:
         converged=float(found[counted, 8].mean()),
         usable=float(found[counted, 9].mean()),
         usable_wrong=float(found[usable, 10].mean()) if usable.any() else 0.0,
-        changed_at=estimator.latest.payload_changed_at - LIFT_OFF,
+        changed_at=estimator.latest.payload_changed_at
+        - LIFT_OFF
+        - (drop if loaded else 0.0),
+        loaded=loaded,
         update_us=float(np.median(took)) / 1e3,
         limited_by=estimator.latest.limited_by,
+        wrong=float(((found[:, 7] > BEYOND) & (found[:, 9] > 0.0)).mean()),
+        degraded=float(found[counted, 11].mean()),
+        mass_square=(
+            (estimator.latest.mass - log.trunk_mass[-1]) / estimator.latest.mass_std
+        )
+        ** 2,
+        reasons=tuple(sorted(reasons)),
     )
 
 
@@ -305,16 +449,17 @@ def robot_com(mass: float, com: Array, estimator: FloatingBaseEstimator) -> Arra
     return np.asarray((mass * com + moments.sum(axis=0))[:2] / (mass + masses.sum()))
 
 
-def task_payload(log: TrotLog) -> bool:
-    """Whether something drops on the trunk."""
-    return log.run.payload is not None
+def changes_at(log: TrotLog) -> float:
+    """When something drops on the trunk or a rope lifts it, s after lift-off; inf: never."""
+    if log.run.rope is not None:
+        return log.run.rope[1] - LIFT_OFF
+    return np.inf if log.run.payload is None else log.run.payload[2] - LIFT_OFF
 
 
 def summary(outcomes: list[Outcome]) -> dict[str, Any]:
     """The figures of a case."""
     squares = np.mean([o.squares for o in outcomes], axis=0)
     alarms = [o for o in outcomes if np.isfinite(o.changed_at)]
-    payload = outcomes[0].case.startswith("payload")
     return {
         "mean_mm": rounded(1e3 * np.mean([o.mean[:2] for o in outcomes], axis=0)),
         "max_mm": round(1e3 * max(o.largest for o in outcomes), 2),
@@ -325,12 +470,13 @@ def summary(outcomes: list[Outcome]) -> dict[str, Any]:
         "nees_xyz": rounded(squares),
         "z_mean_mm": round(1e3 * float(np.mean([o.mean[2] for o in outcomes])), 2),
         "false_converged": round(float(np.mean([o.false for o in outcomes])), 4),
-        "false_alarms": sum(o.changed_at < DROP for o in alarms)
-        if payload
-        else len(alarms),
+        "false_alarms": sum(o.changed_at < 0.0 or not o.loaded for o in alarms),
         "converged": round(float(np.mean([o.converged for o in outcomes])), 3),
         "usable": round(float(np.mean([o.usable for o in outcomes])), 3),
         "usable_wrong": round(float(np.mean([o.usable_wrong for o in outcomes])), 4),
+        "wrong_fraction": round(float(np.mean([o.wrong for o in outcomes])), 4),
+        "degraded_fraction": round(float(np.mean([o.degraded for o in outcomes])), 4),
+        "mass_nees": round(float(np.mean([o.mass_square for o in outcomes])), 2),
         "runs": len(outcomes),
     }
 
@@ -340,11 +486,11 @@ def rounded(values: Array) -> list[float]:
     return [round(float(v), 2) for v in values]
 
 
-def noticed(outcomes: list[Outcome]) -> float | None:
-    """Fraction of runs in which the payload was noticed in time, and confirmed."""
+def noticed(outcomes: list[Outcome], within: float = NOTICED) -> float | None:
+    """Fraction of runs in which the payload was noticed in time, s, and confirmed."""
     if not outcomes:
         return None
-    return float(np.mean([0.0 <= o.changed_at - DROP <= NOTICED for o in outcomes]))
+    return float(np.mean([0.0 <= o.changed_at <= within for o in outcomes]))
 
 
 def long_runs(seed: int) -> list[Task]:
@@ -407,6 +553,10 @@ def main() -> int:
         "false",
         "alarms",
         "known",
+        "usable",
+        "wrong",
+        "degraded",
+        "mass NEES",
     )
     for case, f in found.items():
         table.add_row(
@@ -418,11 +568,17 @@ def main() -> int:
             str(f["false_converged"]),
             str(f["false_alarms"]),
             str(f["converged"]),
+            str(f["usable"]),
+            str(f["wrong_fraction"]),
+            str(f["degraded_fraction"]),
+            str(f["mass_nees"]),
         )
-    console = Console(width=120)
+    console = Console(width=160)
     console.print(table)
     for case, outcomes in cases.items():
         console.print(f"{case}: {outcomes[0].limited_by}", highlight=False)
+        for reason in sorted({r for o in outcomes for r in o.reasons}):
+            console.print(f"  DEGRADED: {reason}", highlight=False)
     drawn_cases = [
         f["nees_xyz"] for case, f in found.items() if case.startswith("ensemble")
     ]
@@ -437,6 +593,17 @@ def main() -> int:
         "payload_noticed_with_errors": noticed(cases["payload errors"]),
         "payload_noticed_at_2_hz": noticed(cases["payload 2 Hz"]),
         "payload_noticed_with_friction": noticed(cases["payload friction"]),
+        "payload_noticed_any_phase": noticed(cases["payload phase"]),
+        "payload_20_kg_noticed": noticed(cases["payload 20 kg"], 1.0),
+        "wrong_fraction": max(f["wrong_fraction"] for f in found.values()),
+        "degraded_fraction": max(
+            (
+                f["degraded_fraction"]
+                for c, f in found.items()
+                if c.startswith("healthy")
+            ),
+            default=None,
+        ),
         "update_us": round(
             float(np.median([o.update_us for c in cases.values() for o in c])), 1
         ),

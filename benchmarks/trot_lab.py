@@ -39,6 +39,7 @@ from com_model.dynamics import GRAVITY
 from com_model.legs import Leg, quadruped_legs
 from com_model.robots import find_robot
 from com_model.urdf.editing import Inertial, edit_inertials
+from com_simulation.physics.events import Event
 from com_simulation.physics.sensors import TROT_NOISE, NoiseLevels
 from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.true_errors import Payload
@@ -118,7 +119,17 @@ def run_trot(
     if run.payload is not None:
         mass, position, time = run.payload
         payload = Payload(mass, tuple(position), time + SETTLING)
-    simulation = Simulation(world, 1.0 / run.rate, run.noise, run.seed, payload)
+    events = []
+    if run.rope is not None:
+        lift = np.array([0.0, 0.0, run.rope[0] * GRAVITY * model.mass])
+        hip = int(
+            model.bodies.path_to(quadruped_legs(model, config, fewest=2)[0].body)[0]
+        )
+        name, begin = model.bodies.names[hip], run.rope[1] + SETTLING
+        events = [Event("rope", "PULL", hip, lift, name, begin)]
+    simulation = Simulation(
+        world, 1.0 / run.rate, run.noise, run.seed, payload, events=events
+    )
     R_imu_root = model.bodies.R_body_link[
         model.link_index(world.imu_link)
     ].T  # fixed to the trunk

@@ -46,6 +46,8 @@ class TrotRun:
         slope: rad, by which the ground rises forwards.
         grip: Friction coefficient of feet on the ground.
         push: (m/s forwards, m/s to the left, time s): speed that the whole robot is given in 0.1 s.
+        rope: (fraction of the robot's weight, time s): a rope lifts so much at the left front hip
+            link's CoM from then on.
         way: Velocities of cmd_vel, (time s, (m/s forwards, m/s and rad/s to the left)).
         gait: Parameters of the gait (com_control's GaitParameters) other than the default ones.
     """
@@ -66,6 +68,7 @@ class TrotRun:
     slope: float = 0.0
     grip: float = 1.0
     push: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    rope: tuple[float, float] | None = None
     way: Sequence[tuple[float, Sequence[float]]] = ()
     gait: dict[str, Any] = field(default_factory=dict)
 

@@ -8,6 +8,7 @@ import numpy as np
 from com_estimation.trunk.sensor_checks import Problem, Severity
 from com_model.arrays import Flags
 from com_model.contact import update_onsets
+from com_model.legs import DIAGONALS
 
 MOST_TILT = math.radians(50.0)
 PULL = -0.2  # of the weight: the feet's total load is not below this for long
@@ -18,6 +19,9 @@ PULL_TIME = 0.03  # s
 # air, before it counts as lifted by hand; with all feet in the air, before the robot counts as
 # hanging; with a foot whose contact contradicts the gait's phase
 STAND, SWING, HANGING, MISMATCH = 1.0, 1.0, 0.3, 0.2
+
+
+_PARTNERS = {a: b for pair in DIAGONALS.values() for a, b in (pair, pair[::-1])}
 
 
 class GaitCheck:
@@ -36,6 +40,7 @@ class GaitCheck:
         count = len(self._legs)
         self._landed = np.full(count, np.nan)  # s, since when each foot stands
         self._lifted = np.full(count, np.nan)
+        self._raised = np.full(count, np.nan)  # since when it is above the ground
         self._differs = np.full(
             count, np.nan
         )  # since when its contact contradicts the gait's phase
@@ -51,6 +56,7 @@ class GaitCheck:
         stance: Flags | None = None,
         tilt: float = 0.0,
         load: float = 1.0,
+        clear: Flags | None = None,
     ) -> Problem | None:
         """Checks one sample.
 
@@ -61,6 +67,8 @@ class GaitCheck:
             stance: (4,) legs that should stand by the gait's phase; None when unknown.
             tilt: rad, of the root link against gravity; NaN when unknown.
             load: fraction of the weight that the feet carry together; NaN when unknown.
+            clear: (4,) feet that are above the ground by the posture: one that is not may rock
+                without load; None when unknown.
 
         Returns:
             A HOLD when the robot lies, hangs, has a leg held up, or its feet seem to be pulled
@@ -72,6 +80,8 @@ class GaitCheck:
             known & (contact != stance) if stance is not None else np.zeros_like(known)
         )
         self._differs = update_onsets(self._differs, differs, time)
+        above = ~contact & known if clear is None else ~contact & known & clear
+        self._raised = update_onsets(self._raised, above, time)
         upright = not tilt > MOST_TILT
         pulled = upright and load < PULL
         self._pulled = update_onsets(self._pulled, np.array([pulled]), time)
@@ -93,11 +103,14 @@ class GaitCheck:
         return Problem(Severity.HOLD, text)
 
     def _lifted_leg(self, time: float, stance: Flags | None) -> Problem | None:
-        air = time - self._lifted
+        air = time - self._raised
         mismatch = time - self._differs > MISMATCH
         long = air > SWING
         if stance is not None:
-            long |= mismatch & stance & (air > 0.0)
+            # A hand lifts one leg; a whole diagonal is up where the robot rocks or hops.
+            lifted = air > 0.0
+            partner = lifted[[leg for _, leg in sorted(_PARTNERS.items())]]
+            long |= mismatch & stance & lifted & ~partner
             pressed = mismatch & ~stance & ~np.isnan(self._landed)
             if pressed.any() and not long.any():
                 text = "carries load though the gait swings it: free it, or check gait/stance"

@@ -259,6 +259,30 @@ class ReactionSource:
         )
 
 
+def clear_feet(points: Array, up: Array, least: float = 0.03) -> Flags:
+    """Which feet are above the ground, by the posture alone.
+
+    A foot is clear when it is higher than the lowest one, and above the plane through the other
+    three, which counts on a slope: height of left front minus right front minus left hind plus
+    right hind, with its sign.
+
+    Args:
+        points: (4, 3) m, contact points in the order of legs.LEGS, root axes.
+        up: (3,) unit vector against gravity, root axes.
+        least: height over the distance of diagonal feet; uneven ground and the legs' give are
+            below 0.03, a ninth of the hips' height in a step is twice that.
+
+    Returns:
+        (4,) flags; True where points are unknown.
+    """
+    heights = points @ up
+    twist = heights[0] - heights[1] - heights[2] + heights[3]
+    above = np.minimum(
+        twist * np.array([1.0, -1.0, -1.0, 1.0]), heights - heights.min()
+    )
+    return np.asarray(~(above < least * np.linalg.norm(points[0] - points[3])))
+
+
 class ForceMeter:
     """Measures the ground's forces on four feet, and their contact, at its own rate.
 
@@ -279,6 +303,7 @@ class ForceMeter:
         motion: the filtered motion at that time; None before the first one.
         tilt: rad, of the root link against gravity; NaN when unknown.
         load: fraction of the robot's weight that the feet carry together; NaN when unknown.
+        clear: (4,) feet that are above the ground, see clear_feet.
     """
 
     def __init__(
@@ -305,6 +330,7 @@ class ForceMeter:
         self._contact.reset()
         self._time = -np.inf
         self.tilt = self.load = np.nan
+        self.clear = np.ones(4, dtype=np.bool_)
         self.motion: Motion | None = None
         self.latest = self._source.unknown()
         self.points = np.full((len(self.latest.forces), 3), np.nan)
@@ -334,6 +360,7 @@ class ForceMeter:
         level = not np.isfinite(motion.up).all()
         up = _LEVEL if level else motion.up
         self.tilt = np.nan if level else float(np.arccos(np.clip(up[2], -1.0, 1.0)))
+        self.clear = clear_feet(self.points, up)
         loads = found.forces @ up
         self.load = float(loads.sum()) / self._weight
         self.latest = replace(found, contact=self._contact.update(sample.time, loads))

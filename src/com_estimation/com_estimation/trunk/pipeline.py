@@ -93,9 +93,10 @@ class TrunkPipeline:
         usable = verdict.sample is not None and worst(problems) is not Severity.HOLD
         forces = None if verdict.watched is None else self.meter.update(verdict.watched)
         if forces is not None:
-            feet = forces.contact, self.meter.known, sample.stance
+            meter = self.meter
+            feet = forces.contact, meter.known, sample.stance
             self._health.gait.update(
-                sample.time, *feet, self.meter.tilt, self.meter.load
+                sample.time, *feet, meter.tilt, meter.load, meter.clear
             )
         fresh = None
         if usable and verdict.sample is not None:

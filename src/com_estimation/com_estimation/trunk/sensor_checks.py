@@ -67,11 +67,30 @@ def reason(problems: Iterable[Problem]) -> str:
 
 
 # --- repeated values --------------------------------------------------------------------------
+@dataclass(frozen=True)
+class RepeatOptions:
+    """When a channel that repeats its value is only coarse.
+
+    Attributes:
+        coarse: fraction of the samples that repeat the one before, above which the steps of a
+            channel are coarse. A sensor with noise beyond its step has some percent, a torque
+            of 12 bits at 1 kHz 0.5 to 0.95.
+        memory: s, of that fraction.
+        patience: s that a coarse channel may stay the same: half a stride of a slow gait, in
+            which each joint's load changes.
+    """
+
+    coarse: float = 0.3
+    memory: float = 1.0
+    patience: float = 1.0
+
+
 class Repeats:
     """Time for which each of k channels has had exactly the same value.
 
     Args:
         count: k.
+        options: when a channel is coarse.
 
     Attributes:
         run: (k,) number of times that the last value was repeated; 0 just after a change.
@@ -81,7 +100,9 @@ class Repeats:
         lasted: (k,) s, duration of the run that ended at this sample; 0 where none ended.
     """
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, options: RepeatOptions | None = None) -> None:
+        self.options = options or RepeatOptions()
+        self._often, self._time, self._age = np.zeros(count), math.nan, 0.0
         self.run = np.zeros(count, dtype=np.int64)
         self.duration = np.zeros(count)
         self.longest = np.zeros(count)
@@ -98,12 +119,22 @@ class Repeats:
             values: (k,) of any unit; NaN is never equal.
         """
         same = values == self._last
+        dt = 0.0 if math.isnan(self._time) else min(time - self._time, LONGEST_STEP)
+        self._time, self._age = time, self._age + dt
+        weight = dt / max(min(self._age, self.options.memory), dt, 1e-9)
+        brief = self.duration < DEAD_TIME  # a sensor that dies does not become coarse
+        self._often += np.where(brief, weight * (same - self._often), 0.0)
         self.lasted = np.where(same, 0.0, self.duration)
         self.ended = ~same
         self.run = np.where(same, self.run + 1, 0)
         self._since = np.where(same, self._since, time)
         self.duration = time - self._since
         self._last = values.copy()
+
+    @property
+    def coarse(self) -> Flags:
+        """(k,) channels that repeat their value often, because their steps are coarse."""
+        return self._often > self.options.coarse
 
     def skip(self, pause: float) -> None:
         """Leaves a pause in the samples out of the durations.
@@ -236,7 +267,9 @@ class EncoderCheck:
         repeats = self._repeats
         others = self._path.sum() - self._path - self._path_at_change
         least = SHORTEST_STAND if self._moving_time > LEARNING_TIME else UNLEARNED_STAND
-        patience = np.maximum(least, 2.0 * repeats.longest)
+        # The stands of a joint that moves by single steps of its encoder differ more.
+        usual = np.where(repeats.coarse, 4.0, 2.0) * repeats.longest
+        patience = np.maximum(least, usual)
         free = (position > self._lowest) & (position < self._highest)
         return free & (repeats.duration > patience) & (others > OTHERS_TRAVEL)
 
@@ -323,12 +356,14 @@ class TorqueCheck:
     def _suspicious(self, time: float, effort: Array) -> Flags:
         repeats = self._repeats
         repeats.update(time, effort)
-        repeats.add_usual(repeats.lasted < DEAD_TIME)
+        coarse, patience = repeats.coarse, repeats.options.patience
+        repeats.add_usual(repeats.lasted < np.where(coarse, patience, DEAD_TIME))
         alive = np.count_nonzero(repeats.run == 0) >= ALIVE_FRACTION * len(self._names)
         run = repeats.run + 2 * (
             effort == 0.0
         )  # an effort of exactly 0 is suspicious at once
         unusual = (run > 1) & (repeats.duration >= 1.5 * repeats.longest)
+        unusual &= ~coarse | (repeats.duration > patience)
         # What is suspicious stays so until it changes, also while the others do not.
         return (
             unusual
@@ -351,10 +386,15 @@ STUCK_TIME = 0.1  # s of the same reading
 DROPOUT, MISSED = 0.005, 2  # s and samples without a reading that are not reported
 ACCELERATION_TIME = 1.0  # s, memory of the accelerometer's mean
 SETTLED = 0.08  # s, after which that mean may be called wrong
-# of gravity, and s that readings may be smaller: the robot falls freely in a jump
+# of gravity, and s that readings may be smaller: hardly any force is left in a jump; where there
+# is none (FREE) the robot falls freely, also in a trot that hops, and for longer
 SMALL, FREE_FALL = 0.25, 0.12
-LARGE, IMPACT = 5.0, 0.01  # of gravity, and s that readings may be larger: impacts
-PLAUSIBLE = (0.7, 1.4)  # of gravity, for that mean
+FREE, FLIGHT = 0.08, 0.3
+# of gravity, and s that readings may be larger: a hard touch-down; 50 ms would be 2.5 m/s
+LARGE, IMPACT = 5.0, 0.05
+# of gravity, for the length of the mean, in which impacts that ring cancel, or for the mean
+# length, which does not change in a tumble
+PLAUSIBLE = (0.7, 1.4)
 
 
 class Trust(IntEnum):
@@ -381,8 +421,8 @@ class ImuCheck:
         self._missed = self._unoriented = 0  # samples since
         self._first = math.nan
         self._last = math.nan
-        # m/s^2, of the accelerometer, and over how long, s
-        self._mean, self._span = math.nan, 0.0
+        # (4,) m/s^2, of the accelerometer and its length, and over how long, s
+        self._mean, self._span = np.full(4, math.nan), 0.0
         self._small = self._large = 0.0  # s, for which its readings have been so
 
     def update(
@@ -414,8 +454,7 @@ class ImuCheck:
             )
         self._attitude = time if attitude else max(self._attitude, self._first)
         self._unoriented = 0 if attitude else self._unoriented + 1
-        size = math.sqrt(float(accelerometer @ accelerometer))
-        trust, problem = self._plausible(time, size)
+        trust, problem = self._plausible(time, accelerometer)
         if (
             problem is None
             and self._unoriented > MISSED
@@ -432,23 +471,28 @@ class ImuCheck:
             return _degrade("the accelerometer is not known: check the imu's driver")
         return _degrade(f"no imu for {silence:.2f} s: check its driver and topic")
 
-    def _plausible(self, time: float, size: float) -> tuple[Trust, Problem | None]:
+    def _plausible(
+        self, time: float, accelerometer: Array
+    ) -> tuple[Trust, Problem | None]:
         dt = 0.0 if math.isnan(self._last) else min(time - self._last, LONGEST_STEP)
-        self._last = time
-        self._mean = size if math.isnan(self._mean) else self._mean
-        self._small = self._small + dt if size < SMALL * GRAVITY else 0.0
+        self._last, size = time, math.sqrt(float(accelerometer @ accelerometer))
+        reading = np.append(accelerometer, size)
+        self._mean = reading if math.isnan(self._mean[0]) else self._mean
+        counted = dt * (FREE_FALL / FLIGHT if size < FREE * GRAVITY else 1.0)
+        self._small = self._small + counted if size < SMALL * GRAVITY else 0.0
         self._large = self._large + dt if size > LARGE * GRAVITY else 0.0
         if self._small > FREE_FALL or self._large > IMPACT:
             return Trust.TURNING, _degrade(_UNITS.format(f"{size:.2f} m/s^2"))
         self._span = min(self._span + dt, ACCELERATION_TIME)
-        self._mean += dt / max(self._span, dt, 1e-9) * (size - self._mean)
-        if PLAUSIBLE[0] < self._mean / GRAVITY < PLAUSIBLE[1]:
+        weight = dt / max(self._span, dt, 1e-9)
+        self._mean = self._mean + weight * (reading - self._mean)
+        usual = float(self._mean[3])
+        lengths = math.sqrt(float(self._mean[:3] @ self._mean[:3])), usual
+        if any(PLAUSIBLE[0] < g / GRAVITY < PLAUSIBLE[1] for g in lengths):
             return Trust.ALL, None
         if self._span < SETTLED:  # it may have begun with an impact
             return Trust.TURNING, None
-        return Trust.TURNING, _degrade(
-            _UNITS.format(f"{self._mean:.2f} m/s^2 on average")
-        )
+        return Trust.TURNING, _degrade(_UNITS.format(f"{usual:.2f} m/s^2 on average"))
 
 
 _UNITS = f"the accelerometer says {{}}, not {GRAVITY}: it must give m/s^2 (not g), with gravity"

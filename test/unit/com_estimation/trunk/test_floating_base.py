@@ -126,7 +126,8 @@ def test_heavy_legs_keep_a_small_robot_from_converging_and_it_says_why(small_log
     assert "so far; " in last.reason
     assert "leg links' masses +-10 %" in last.limited_by
     assert last.reason.endswith(last.limited_by)
-    weighed = FloatingBaseOptions(priors=Priors(link_mass=0.03))
+    known = Priors(link_mass=0.03, link_com=0.03, hip=0.001, common_gain=0.01)
+    weighed = FloatingBaseOptions(priors=known)
     better = Track(small_log, options=weighed).last
     assert (np.diag(better.covariance)[:2] < 0.3 * np.diag(last.covariance)[:2]).all()
 

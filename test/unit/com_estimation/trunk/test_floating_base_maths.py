@@ -9,6 +9,7 @@ from com_estimation.trunk.floating_base import FloatingBaseOptions
 from com_estimation.trunk.floating_base.filter_types import STATE, STATES
 from com_estimation.trunk.floating_base.options import (
     GROUPS,
+    UNSEEN,
     Priors,
     describe,
     variance_fractions,
@@ -179,13 +180,19 @@ def test_the_budget_is_what_knowing_a_group_would_spare():
     rng = np.random.default_rng(3)
     root = rng.normal(size=(STATES, STATES))
     P, T = root @ root.T + np.eye(STATES), rng.normal(size=(3, 4))
-    fractions = variance_fractions(P, T)
-    assert set(fractions) == set(GROUPS)
+    unseen = {name: np.diag(rng.uniform(1.0, 9.0, 3)) for name in UNSEEN}
+    fractions = variance_fractions(P, T, unseen)
+    assert set(fractions) == set(GROUPS) | set(UNSEEN)
     block = STATE.zero
     known = P - P[:, block] @ np.linalg.solve(
         P[block, block], P[block]
     )  # given the zeros
-    spared = 1.0 - np.diag(T @ known[:4, :4] @ T.T) / np.diag(T @ P[:4, :4] @ T.T)
+    total = np.diag(T @ P[:4, :4] @ T.T + sum(unseen.values()))
+    spared = (total - sum(map(np.diag, unseen.values()))) / total
+    spared -= np.diag(T @ known[:4, :4] @ T.T) / total
+    np.testing.assert_allclose(
+        fractions["link_com"], np.diag(unseen["link_com"]) / total, atol=1e-12
+    )
     np.testing.assert_allclose(fractions["zero"], spared, atol=1e-6)
 
 

@@ -30,6 +30,7 @@ GRAVITY = 9.81
 RATES = np.random.default_rng(32).normal(
     size=(4, 3)
 )  # of change of the root's motion, 1/s
+TORQUE_RATES = 50.0 * np.random.default_rng(33).normal(size=12)  # N m/s
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -60,7 +61,10 @@ class Rows:
         self.model = estimator._model._replace(radii=estimator._model.radii - drop)
         self.settings = estimator._settings
         direction = np.tanh(motion[1] / FRICTION_SPEED)
-        self.motion = FilteredMotion(*motion[:3], direction, motion[3], *root, RATES)
+        rates = TORQUE_RATES[: len(direction)]
+        self.motion = FilteredMotion(
+            *motion[:3], direction, motion[3], rates, *root, RATES
+        )
         self.rows = rows_module.make_rows(self.model)
         self.known, self.noise = self.rows.known, self.rows.noise
         self.forces = FootForces(*np.empty((3, 4, 3)), np.zeros(4, dtype=bool))
@@ -103,6 +107,7 @@ class Oracle:
         self.inertia = np.diag([4.5, 8.0, 12.0]) + 0.3 * np.ones((3, 3))
         self.pin.inertias[1] = pin.Inertia(self.mass, self.com, self.inertia)
         self.urdf = [inertia.copy() for inertia in self.pin.inertias]
+        self.hips = [p.translation.copy() for p in self.pin.jointPlacements]
         self.order = [
             self.pin.joints[self.pin.getJointId(n)].idx_v - 6 for n in self.names
         ]
@@ -116,6 +121,12 @@ class Oracle:
             self.pin.inertias[at] = pin.Inertia(
                 (1 + factor) * old.mass, old.lever, (1 + factor) * old.inertia
             )
+
+    def move(self, hips):
+        """Puts the hips of each diagonal elsewhere: less (2, 2) m along x and y than the URDF."""
+        for leg, shift in zip(self.legs, hips[[0, 1, 1, 0]], strict=True):
+            at = self.pin.getJointId(self.names[leg.joints[0]])
+            self.pin.jointPlacements[at].translation = self.hips[at] - [*shift, 0.0]
 
     def take(self, motion, root):
         """Generalised forces (6,), (n,) that the motion takes: those of the root, of the joints."""
@@ -154,6 +165,7 @@ def measured(estimator, oracle, motion, root, x, foot=100.0):
     """
     motion, root = motion.copy(), root.copy()
     oracle.weigh(x[STATE.link])
+    oracle.move(x[STATE.hip].reshape(2, 2))
     wrench, needed = oracle.take(motion, root)
     forces = np.zeros(12)
     if foot:
@@ -171,6 +183,7 @@ def measured(estimator, oracle, motion, root, x, foot=100.0):
     tau[joints] = (1.0 + x[STATE.gain]) * tau[joints] + x[STATE.torque_bias]
     tau[joints] += x[STATE.coulomb] * direction + x[STATE.viscous] * motion[1, joints]
     tau[joints] += x[STATE.rotor] * motion[2, joints]
+    tau -= x[STATE.late] * TORQUE_RATES
     motion[3] = tau
     motion[0, joints] += x[STATE.zero]
     omega, omega_dot = root[0], root[1]

@@ -32,6 +32,7 @@ from com_estimation.trunk.floating_base.options import (
     FloatingBaseOptions,
     describe,
     robot_com_std,
+    unseen_covariances,
     variance_fractions,
 )
 from com_estimation.trunk.floating_base.payload import (
@@ -68,6 +69,11 @@ HELD = 8.0  # quarter strides after an alarm, for which only the trunk is estima
 TESTED = [0, 1, 2]  # states m, m c_x, m c_y: those of the payload test
 JUMP = 3.0  # by which the variance factor rises at once where something heavy drops
 
+LIGHTER = 3.0  # standard deviations of a step of the mass, beyond which it is one
+_LIGHTER = (
+    "since {:.2f} s the trunk seems {:.3g} kg lighter: a payload was taken off, or a rope or "
+    "gantry lifts it, which looks the same and makes mass and CoM wrong: let it trot free"
+)
 _IMPOSSIBLE = (
     "forces and motion make no possible trunk, started again: check signs and units of effort, "
     "angular velocity and acceleration, and the masses in the URDF"
@@ -182,6 +188,7 @@ class FloatingBaseEstimator:
             np.einsum("bij,bj->bi", R, bodies.first_moment) + bodies.mass[:, None] * p
         )
         self.links = bodies.mass[own], moments[own]
+        self._of_legs = np.append(bodies.mass[own].sum(), moments[own].sum(axis=0))
         self._settings = self.options.settings(model.mass, self.leg_length)
         trunk_mass = float(bodies.mass[0])
         self.prior_std = self.options.priors.state_std(
@@ -193,9 +200,6 @@ class FloatingBaseEstimator:
         walk = np.zeros(STATES)
         walk[STATE.mass] = self.options.drift * trunk_mass
         walk[STATE.moment] = self.options.drift * trunk_mass * self.hip_distance
-        self._common_gain = self.options.priors.torque_gain / np.sqrt(
-            len(self.legs) * JOINTS
-        )
         self._model = FilterModel(
             bodies=tree_of(bodies, root=False),
             armature=config.servo.armature(model.joint_names),
@@ -249,14 +253,15 @@ class FloatingBaseEstimator:
         memory.x[STATE.inertia] = bodies.inertia[0][_INERTIA_ROWS, _INERTIA_COLUMNS]
         memory.P[:] = np.diag(self.prior_std**2)
         # A gain error that all torques have in common looks like a heavier robot and is not
-        # identifiable: it is not estimated but counted in the standard deviation of the mass.
-        memory.P[STATE.gain, STATE.gain] -= ALMOST * self._common_gain**2
+        # identifiable: it is not estimated but counted in the covariance (unseen_covariances).
+        common = self.options.priors.torque_gain**2 / (len(self.legs) * JOINTS)
+        memory.P[STATE.gain, STATE.gain] -= ALMOST * common
         memory.excitation[:] = 0.0
         self._test = self._new_test()
         self._past: deque[_State] = deque([self._state()], maxlen=PAST)
         self._pending: _Pending | None = None
         self._alarm_at, self._changed_at, self._limited_by = -np.inf, np.nan, ""
-        self._repeatability = np.full(3, np.nan)
+        self._repeatability, self._remark = np.full(3, np.nan), ""
 
     def update(self, sample: Sample) -> TrunkEstimate | None:
         """Processes a sample.
@@ -359,8 +364,9 @@ class FloatingBaseEstimator:
         self._past.append(self._state())
         T = self._com_derivative()
         std = np.sqrt(np.diag(self._covariance(T)))
-        fractions = variance_fractions(memory.P, T)
-        self._limited_by = describe(fractions, std, self.options.priors)
+        fractions = variance_fractions(memory.P, T, self._unseen(T))
+        limits = describe(fractions, std, self.options.priors)
+        self._limited_by = "; ".join(filter(None, (limits, self._remark)))
         self._repeatability = np.full(3, np.nan)
         if self._test.learned:
             one_stride = T[:2, :3] @ self._test.repeatability @ T[:2, :3].T
@@ -396,8 +402,12 @@ class FloatingBaseEstimator:
             self._test = pending.test
             self._test.pause()
             self._monitors["frozen_until"] = -np.inf
-        else:
-            self._changed_at = self._alarm_at
+            return
+        self._changed_at = self._alarm_at
+        lost = pending.before[0] - self._memory.x[0]
+        self._remark = ""
+        if lost > LIGHTER * np.sqrt(2.0 * pending.test.scatter[0, 0]):
+            self._remark = _LIGHTER.format(self._changed_at, lost)
 
     @property
     def latest_forces(self) -> FootForces:
@@ -430,9 +440,7 @@ class FloatingBaseEstimator:
             status=status,
             reason=reason,
             mass=m,
-            mass_std=float(
-                np.hypot(np.sqrt(P[0, 0]), self._common_gain * self.model.mass)
-            ),
+            mass_std=float(np.hypot(np.sqrt(P[0, 0]), self._common_mass())),
             com=com,
             covariance=covariance,
             offset_from_urdf=com - self._urdf_com,
@@ -450,8 +458,20 @@ class FloatingBaseEstimator:
         T[:, 0] = self._memory.x[STATE.moment] / -m
         return np.asarray(T / m)
 
+    def _unseen(self, T: Array) -> dict[str, Array]:
+        priors = self.options.priors
+        return unseen_covariances(
+            priors, T, self._memory.x, self.links[0], self._of_legs
+        )
+
+    def _common_mass(self) -> float:
+        """Standard deviation of the mass by a gain that all torques have in common, kg."""
+        return float(
+            self.options.priors.common_gain * (self._memory.x[0] + self._of_legs[0])
+        )
+
     def _covariance(self, T: Array) -> Array:
-        covariance = T @ self._memory.P[:4, :4] @ T.T
+        covariance = T @ self._memory.P[:4, :4] @ T.T + sum(self._unseen(T).values())
         covariance[2, 2] += (self.options.height * self.leg_length) ** 2
         return np.asarray(covariance)
 
@@ -506,7 +526,7 @@ class FloatingBaseEstimator:
             known = f"x or y of the trunk is known to {worst:.2g} m, of the robot with the URDF's "
             reason = f"{known}legs to {self._robot_std:.2g} m so far{detail}"
             return Status.USABLE if usable else Status.ESTIMATING, reason
-        return Status.CONVERGED, ""
+        return Status.CONVERGED, self._remark
 
 
 def leg_length(model: RobotModel, config: RobotConfig, legs: Sequence[Leg]) -> float:

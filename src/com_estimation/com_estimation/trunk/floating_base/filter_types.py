@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from com_model.arrays import Array, Flags, Indices
 from com_model.dynamics.inverse_dynamics import Links
 from com_model.dynamics.tree_kernels import Tree
-from com_model.legs import JOINTS, LEGS
+from com_model.legs import DIAGONALS, JOINTS, LEGS
 
 
 # --- layouts of vectors -----------------------------------------------------------------------
@@ -31,6 +31,7 @@ class StateLayout(NamedTuple):
         delay: of all IMU readings after the joints' positions and torques, s.
         arm: error of the IMU's position, m.
         scale: relative error of the specific force along each axis of the IMU.
+        late: of all torques after the joints' positions, s.
         gain: relative error of each leg torque.
         torque_bias: constant error of each leg torque, N m.
         coulomb: Coulomb friction of each leg joint, N m.
@@ -38,6 +39,7 @@ class StateLayout(NamedTuple):
         rotor: error of each drive's reflected inertia, kg m^2.
         zero: bias of each encoder, rad.
         link: error of the mass of each link of the legs, relative to the URDF's.
+        hip: error of the mean position of each diagonal's hips in the URDF along x and y, m.
     """
 
     mass: slice
@@ -48,6 +50,7 @@ class StateLayout(NamedTuple):
     delay: slice
     arm: slice
     scale: slice
+    late: slice
     gain: slice
     torque_bias: slice
     coulomb: slice
@@ -55,6 +58,7 @@ class StateLayout(NamedTuple):
     rotor: slice
     zero: slice
     link: slice
+    hip: slice
 
 
 LEG_JOINTS = JOINTS * len(LEGS)
@@ -66,9 +70,11 @@ STATE_SIZES = {
     "tilt": 3,
     "delay": 1,
     "arm": 3,
+    "scale": 3,
+    "late": 1,
 }
-STATE_SIZES["scale"] = 3
-STATE_SIZES |= dict.fromkeys(StateLayout._fields[len(STATE_SIZES) :], LEG_JOINTS)
+STATE_SIZES |= dict.fromkeys(StateLayout._fields[len(STATE_SIZES) : -1], LEG_JOINTS)
+STATE_SIZES["hip"] = 2 * len(DIAGONALS)
 
 
 class SignalLayout(NamedTuple):
@@ -103,11 +109,11 @@ SIGNAL = SignalLayout(**_slices(SIGNAL_SIZES))
 JOINT_SIGNALS = sum(SIGNAL_SIZES.values())  # where the joints' signals begin
 
 # The same for compiled code: the first index of each.
-MASS, MOMENT, INERTIA, BIAS, TILT, DELAY, ARM, SCALE = (
-    block.start for block in STATE[:8]
+MASS, MOMENT, INERTIA, BIAS, TILT, DELAY, ARM, SCALE, LATE = (
+    block.start for block in STATE[:9]
 )
-GAIN, TORQUE_BIAS, COULOMB, VISCOUS, ROTOR, ZERO, LINK = (
-    block.start for block in STATE[8:]
+GAIN, TORQUE_BIAS, COULOMB, VISCOUS, ROTOR, ZERO, LINK, HIP = (
+    block.start for block in STATE[9:]
 )
 GYRO, ACCELEROMETER, UP = (block.start for block in SIGNAL)
 
@@ -185,6 +191,8 @@ class Settings(NamedTuple):
         swing_force: N, below which a leg may be in swing.
         stand_force: N, above which a leg may be in stance.
         gate: of the normalised innovation, above which the noise is increased.
+        shock: m/s^2, of a reading less its low pass, above which the frame rings.
+        shock_leak: fraction of what is beyond that passes the filters.
         outlier: normalised innovation that counts tenfold in the variance factor.
         lifted: m, mean height of a diagonal's feet over the other's, above which it is up.
     """
@@ -205,6 +213,8 @@ class Settings(NamedTuple):
     swing_force: float
     stand_force: float
     gate: float
+    shock: float
+    shock_leak: float
     outlier: float
     lifted: float
 
@@ -229,6 +239,7 @@ class Monitors:
         standing: (4,) for how long each leg has carried load.
         without_accelerometer: 1 while the feet provide the acceleration, else 0.
         stationary: for how long the trunk has not rotated.
+        shock: m/s^2, by which the accelerometer has recently left its low pass, fading.
     """
 
     last_sample: float
@@ -246,6 +257,7 @@ class Monitors:
     standing: Array
     without_accelerometer: float
     stationary: float
+    shock: float
 
 
 _MONITOR_SHAPES = {
@@ -305,6 +317,7 @@ class FilteredMotion(NamedTuple):
         qdd: rad/s^2.
         direction: -1 to 1, of Coulomb friction.
         tau: N m, joint torques.
+        tau_rate: N m/s, their derivatives.
         omega: rad/s, angular velocity.
         omega_dot: rad/s^2.
         specific_force: m/s^2, at the root's origin.
@@ -317,6 +330,7 @@ class FilteredMotion(NamedTuple):
     qdd: Array
     direction: Array
     tau: Array
+    tau_rate: Array
     omega: Array
     omega_dot: Array
     specific_force: Array

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 
 from com_estimation.trunk.floating_base.filter_types import STATE, STATES, Settings
+from com_model.actuators import COMMON_GAIN
 from com_model.arrays import Array
 from com_model.contact import CONTACT_LOAD, SWING_LOAD
 from com_model.dynamics import GRAVITY
@@ -65,6 +66,29 @@ class Priors:
         "of each leg link's mass, relative; 0.03 if the links were weighed",
         NOT_NEGATIVE,
     )
+    link_com: float = parameter(
+        0.1,
+        "of each leg link's CoM along each axis, over its size: the cube root of its volume if it "
+        "had the density of water",
+        NOT_NEGATIVE,
+    )
+    hip: float = parameter(
+        0.003,
+        "of each hip's position on the trunk along x and y, over D: 4 mm for hips 1.4 m apart; "
+        "0.001 if they were measured",
+        NOT_NEGATIVE,
+    )
+    torque_delay: float = parameter(
+        0.004,
+        "s, of all torques after the joints' positions: drivers' filters and buses",
+        NOT_NEGATIVE,
+    )
+    common_gain: float = parameter(
+        COMMON_GAIN,
+        "of the gain error that all torques have in common, which no motion shows; 0.01 if the "
+        "torques were calibrated with a weight",
+        NOT_NEGATIVE,
+    )
 
     def state_std(
         self, mass: float, inertia: float, torque: float, sizes: Array
@@ -89,6 +113,7 @@ class Priors:
             "delay": self.imu_delay,
             "arm": self.imu_arm,
             "scale": self.accelerometer_scale,
+            "late": self.torque_delay,
             "gain": self.torque_gain,
             "torque_bias": self.torque_bias * torque,
             "coulomb": self.coulomb * torque,
@@ -96,6 +121,7 @@ class Priors:
             "rotor": self.rotor * torque * sizes[1] / GRAVITY,
             "zero": self.encoder_zero,
             "link": self.link_mass,
+            "hip": self.hip * sizes[0] / np.sqrt(2.0),  # a mean of two
         }
         std = np.empty(STATES)
         for name, block in STATE._asdict().items():
@@ -163,6 +189,18 @@ class FloatingBaseOptions:
         "which it is taken as larger: where feet land, signals change within a sample",
         NOT_NEGATIVE,
     )
+    shock: float = parameter(
+        30.0,
+        "m/s^2, of the accelerometer less its low pass, above which the frame rings: a trot's "
+        "touch-downs make 5 to 15, stiff feet on a stiff frame 50 to 100",
+        NOT_NEGATIVE,
+    )
+    shock_leak: float = parameter(
+        0.35,
+        "of what is beyond, that passes the filters as acceleration to which no force belongs: at "
+        "25 Hz 0.35, at 40 Hz 0.15",
+        NOT_NEGATIVE,
+    )
     false_alarms_per_hour: float = parameter(
         0.1, "of a payload, before they are confirmed or withdrawn", (1e-6, 1e3)
     )
@@ -212,6 +250,8 @@ class FloatingBaseOptions:
             swing_force=SWING_LOAD / CONTACT_LOAD * self.contact_load * weight,
             stand_force=self.contact_load * weight,
             gate=gate,
+            shock=self.shock,
+            shock_leak=self.shock_leak,
             outlier=OUTLIER * gate,
             lifted=CLEARANCE * leg_length,
         )
@@ -257,21 +297,72 @@ GROUPS = {
     "arm": ("IMU position", "imu_arm", 1000.0, "mm", "measure it"),
     "scale": ("accelerometer scale", "accelerometer_scale", 100.0, "%", "calibrate it"),
     "bias": ("accelerometer bias", "accelerometer_bias", 1.0, "m/s^2", "calibrate it"),
+    "late": ("torques' delay", "torque_delay", 1000.0, "ms", "stamp joint_states well"),
+    "hip": (
+        "positions of the hips",
+        "hip",
+        100.0,
+        "% of their distance",
+        "measure them",
+    ),
+}
+# those of errors that are no states
+UNSEEN = {
+    "link_com": ("leg links' CoMs", "link_com", 100.0, "% of size", "measure them"),
+    "common_gain": (
+        "gain common to all torques",
+        "common_gain",
+        100.0,
+        "%",
+        "calibrate the torques with a weight",
+    ),
 }
 
 
-def variance_fractions(P: Array, T: Array) -> dict[str, Array]:
-    """Fractions of the CoM's variances that would vanish if a group of states were known.
+def unseen_covariances(
+    priors: Priors, T: Array, x: Array, masses: Array, legs: Array
+) -> dict[str, Array]:
+    """Covariances of the CoM by errors that no motion separates from it.
+
+    CoMs of the legs' links that are off move the trunk's by their share of the moment; a gain g
+    that all torques have in common adds g times mass and moment of the whole robot.
+
+    Args:
+        priors: with link_com and common_gain.
+        T: (3, 4) derivative of the CoM by m, m c.
+        x: (STATES,) estimate.
+        masses: (links,) kg, of the legs' links.
+        legs: (4,) mass, kg, and first moment, kg m, of all legs, root axes.
+
+    Returns:
+        (3, 3) m^2 by each of UNSEEN.
+    """
+    water = 1000.0  # kg/m^3
+    offsets = priors.link_com * masses ** (4.0 / 3.0) * water ** (-1.0 / 3.0)  # kg m
+    common = priors.common_gain * (T @ (x[:4] + legs))
+    return {
+        "link_com": np.eye(3) * (offsets @ offsets / x[0] ** 2),
+        "common_gain": common[:, None] * common,
+    }
+
+
+def variance_fractions(
+    P: Array, T: Array, unseen: dict[str, Array]
+) -> dict[str, Array]:
+    """Fractions of the CoM's variances that would vanish if a group of errors were known.
 
     Args:
         P: (STATES, STATES) covariance of the state.
         T: (3, 4) derivative of the CoM by m, m c.
+        unseen: (3, 3) m^2 by errors that are no states.
 
     Returns:
-        For each group of GROUPS (3,) fractions, 0 to 1, of the variances of x, y and z.
+        For each group of GROUPS and of `unseen` (3,) fractions, 0 to 1, of the variances of x, y
+        and z.
     """
-    total = np.einsum("ij,jk,ik->i", T, P[:4, :4], T)
-    result = {}
+    result = {name: np.diag(part) for name, part in unseen.items()}
+    total = np.einsum("ij,jk,ik->i", T, P[:4, :4], T) + sum(result.values())
+    result = {name: part / total for name, part in result.items()}
     for name in GROUPS:
         block = STATE._asdict()[name]
         own, cross = P[block, block], T @ P[:4, block]
@@ -328,7 +419,7 @@ def describe(fractions: dict[str, Array], std: Array, priors: Priors) -> str:
     fraction = float(fractions[name][axis])
     if fraction < LEAST:
         return f"{known}no error dominates"
-    what, prior, factor, unit, remedy = GROUPS[name]
+    what, prior, factor, unit, remedy = (GROUPS | UNSEEN)[name]
     size = factor * getattr(priors, prior)
     return (
         f"{known}{what} +-{size:.2g} {unit} make {100.0 * fraction:.0f} % of the variance: "

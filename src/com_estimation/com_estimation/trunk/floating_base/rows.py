@@ -25,7 +25,9 @@ from com_estimation.trunk.floating_base.filter_types import (
     COULOMB,
     DELAY,
     GAIN,
+    HIP,
     INERTIA,
+    LATE,
     LEG_JOINTS,
     LINK,
     MASS,
@@ -52,13 +54,15 @@ from com_model.dynamics.inverse_dynamics import (
     make_links,
     newton_euler,
 )
-from com_model.geometry.vector_kernels import add_cross, cross, dot, row, sub
+from com_model.geometry.vector_kernels import add, add_cross, cross, dot, row, sub
+from com_model.legs import DIAGONALS
 
 SWING_FACTOR = math.sqrt(
     10.0
 )  # on the standard deviation of the rows of a leg in the air
 SINGULAR = 0.02  # of a leg's Jacobian: its determinant over the lengths of its columns
 _STEP = 1e-6  # rad, of the differences
+PAIRS = tuple(DIAGONALS.values())
 
 
 @njit
@@ -136,6 +140,7 @@ def set_rows(
             _set_leg(leg, motion, model, rows, rows.legs)
         _add_torque_columns(leg, motion, averaging, model, settings, x, rows)
         _add_link_columns(leg, model, rows)
+        _add_hip_columns(leg, motion, model, rows)
         residual += rows.legs.wrench[leg]
     _add_bias_columns(motion, model, x, rows)
     _add_zero_columns(motion, model, rows)
@@ -252,6 +257,9 @@ def _add_torque_columns(
         columns[COULOMB + state] = direction
         columns[VISCOUS + state] = motion.qd[q]
         columns[ROTOR + state] = motion.qdd[q]
+        columns[LATE] = -motion.tau_rate[q]
+        for i in range(6):
+            H[i, LATE] -= A[i, j] * columns[LATE]
         for c in range(GAIN + state, ZERO, LEG_JOINTS):
             for i in range(6):
                 H[i, c] = -A[i, j] * columns[c]
@@ -298,6 +306,41 @@ def _add_link_columns(leg: int, model: FilterModel, rows: Rows) -> None:
             rows.joint_rows[leg, j, column] = torque
             for i in range(6):
                 H[i, column] -= torque * A[i, j]
+
+
+@njit
+def _add_hip_columns(
+    leg: int, motion: FilteredMotion, model: FilterModel, rows: Rows
+) -> None:
+    """Adds a leg to its diagonal's columns: where its hip is off, its wrench acts elsewhere.
+
+    A trot shows the two diagonals' mean errors apart, not those of the two hips of a diagonal. With
+    a unit vector d along x or y the leg's links accelerate by a = dw x d + w x (w x d) more:
+
+      d x f on the base, A k - [m a ; h x a],   k_j = a . (axis_j x h_j),   -k_j on joint j
+    """
+    H, A, links, column = rows.H, rows.legs.A[leg], rows.links, HIP
+    force, unit, first = rows.legs.wrench[leg], np.zeros(3), model.leg_bodies[leg, 0]
+    for legs in PAIRS[1:]:
+        column += 2 * (leg in legs)
+    mass, moment = (
+        links.mass[first],
+        links.moment[first] + links.mass[first] * links.p[first],
+    )
+    for c in range(column, column + 2):
+        unit[c - column], unit[column + 1 - c] = 1.0, 0.0
+        a = cross(motion.omega, cross(motion.omega, unit))
+        a = add(a, cross(motion.omega_dot, unit))
+        arm, lag = cross(unit, force), cross(moment, a)
+        for i in range(3):
+            H[i, c] -= mass * a[i]
+            H[3 + i, c] += arm[i] - lag[i]
+        for j in range(3):
+            own = model.leg_bodies[leg, j]
+            k = dot(cross(links.axis[own], links.moment[own]), a)
+            rows.joint_rows[leg, j, c] = -k
+            for i in range(6):
+                H[i, c] += A[i, j] * k
 
 
 @njit

@@ -112,13 +112,7 @@ def read_motion(channels: Channels, a: float, delay: float) -> FilteredMotion:
         delay: s, of the IMU's readings after those of the joints.
     """
     n = (len(channels) - JOINT_SIGNALS) // 2
-    q, qd, qdd, direction, tau = (
-        np.empty(n),
-        np.empty(n),
-        np.empty(n),
-        np.empty(n),
-        np.empty(n),
-    )
+    q, qd, qdd, direction, tau, tau_rate = np.empty((6, n))
     root, rates, half = np.empty((4, 3)), np.empty((4, 3)), 0.5 * delay**2
     for i in range(n):
         channel = channels[JOINT_SIGNALS + i]
@@ -126,7 +120,8 @@ def read_motion(channels: Channels, a: float, delay: float) -> FilteredMotion:
         qd[i] = a * (channel.second - channel.third)
         qdd[i] = a * a * (channel.first - 2.0 * channel.second + channel.third)
         direction[i] = channel.direction
-        tau[i] = channels[JOINT_SIGNALS + n + i].third
+        torque = channels[JOINT_SIGNALS + n + i]
+        tau[i], tau_rate[i] = torque.third, a * (torque.second - torque.third)
     for i in range(3):
         for row, first in ((0, GYRO), (2, ACCELEROMETER), (3, UP)):
             channel = channels[first + i]
@@ -145,9 +140,8 @@ def read_motion(channels: Channels, a: float, delay: float) -> FilteredMotion:
                 jerk *= a**3
                 root[1, i], rates[1, i] = rate - half * jerk, bend + delay * jerk
     root[3] /= math.sqrt(max((root[3] ** 2).sum(), 1e-12))
-    return FilteredMotion(
-        q, qd, qdd, direction, tau, root[0], root[1], root[2], root[3], rates
-    )
+    joints = q, qd, qdd, direction, tau, tau_rate
+    return FilteredMotion(*joints, root[0], root[1], root[2], root[3], rates)
 
 
 @njit

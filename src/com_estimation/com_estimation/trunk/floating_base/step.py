@@ -28,13 +28,11 @@ from com_estimation.trunk.floating_base.filter_types import (
     Settings,
     SignalSample,
 )
-from com_estimation.trunk.floating_base.rows import make_rows, set_rows
+from com_estimation.trunk.floating_base.rows import PAIRS, make_rows, set_rows
 from com_model.compiled import compiled
 from com_model.dynamics.inverse_dynamics import RootMotion, newton_euler
 from com_model.geometry.vector_kernels import dot
-from com_model.legs import DIAGONALS
 
-PAIRS = tuple(DIAGONALS.values())
 LONGEST_DELAY = 0.01  # s of the IMU; what is beyond is taken as linear
 LONGEST_GAP = 0.1  # s between samples; after a longer one the filters start again
 STATIONARY_TIME = 2.0  # s without rotation, after which only the trunk is estimated
@@ -42,6 +40,8 @@ EXCITED = 30.0  # by how much a regressor must exceed its noise, squared
 EXCITED_TIME = 0.3  # s, over which that is averaged
 # s, of the variance factor's low pass; its bound
 VARIANCE_TIME, VARIANCE_MOST = 1.0, 100.0
+# of the filter's bandwidth: how fast a shock fades, as the filter's memory of it does
+SHOCK_RATE = 0.25
 # s; a robot that stands is tested for a payload by windows of this
 LONGEST_WINDOW = 1.5
 
@@ -76,6 +76,13 @@ def step(
     signals.update_channels(
         memory.channels, sample.signals, gap, settings.bandwidth, settings.settling
     )
+    reached = 0.0
+    for i in range(3):
+        channel = memory.channels[ACCELEROMETER + i]
+        if channel.settling == 0.0:
+            reached = max(reached, abs(channel.input - channel.first))
+    fading = math.exp(-SHOCK_RATE * settings.bandwidth * gap)
+    monitors.shock = max(monitors.shock * fading, reached)
     dt = time - monitors.last_update
     if dt < settings.period - 0.5 * gap:
         return Outcome.FILTERED
@@ -191,6 +198,7 @@ def _update(
             base.noise[i, i] += (force if i < 3 else force * reach) ** 2
         base.H[:, DELAY : SCALE + 3] = 0.0
         base.joint_rows[:, :, DELAY : SCALE + 3] = 0.0
+    _add_shock(settings, monitors.shock, base)
     update.whiten(base)
     update.add_to_window(
         base.H, base.residual, x, monitors.information, monitors.weighted
@@ -212,6 +220,18 @@ def _update(
         if swings and contact.is_lifted(leg, motion.up, memory, settings):
             _use_swing(leg, settings, base, held, x, P)
     return Outcome.UPDATED
+
+
+@njit
+def _add_shock(settings: Settings, shock: float, base: Rows) -> None:
+    """Adds noise for a frame that rings: accelerations of the IMU to which no force belongs."""
+    std = settings.shock_leak * (shock - settings.shock)
+    if std <= 0.0:
+        return
+    for c in range(BIAS, BIAS + 3):
+        for i in range(6):
+            for k in range(6):
+                base.noise[i, k] += std**2 * base.H[i, c] * base.H[k, c]
 
 
 @njit
