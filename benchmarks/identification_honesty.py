@@ -11,6 +11,7 @@ found_mm      error of the identification
 sigma_mm      what it says, RMS length
 nees          squared error over its covariance, mean of the 40 predictions and the seeds: 1 is
               honest, below 1 cautious; nees_max is the worst run
+mass_nees     squared error of the total mass over its variance; mass_kg its mean size
 alarms        fraction of runs that say that errors exceed the priors, and which
 nees_range    smallest and largest of the cases with all errors at once, within the priors
 worse_than_urdf  number of cases, within the priors, whose mean error is above the URDF's
@@ -91,6 +92,9 @@ CASES = {
     "all, IMU, 60 postures": Case(ALL, imu=True, count=60),
     "3 postures touched, all, IMU": Case(replace(ALL, touched=3), imu=True),
     "all doubled, IMU": Case(ALL.times(2.0), imu=True, within=False),
+    "cable, IMU": Case(replace(ALL, cable=0.02), imu=True),
+    "backpack 10 %, IMU": Case(replace(ALL, backpack=0.1), imu=True),
+    "backpack 20 %, IMU": Case(replace(ALL, backpack=0.2), imu=True),
     "one knee's zero 5 deg, IMU": Case(
         replace(ALL, one_zero=5.0 * DEG), imu=True, within=False
     ),
@@ -109,6 +113,8 @@ class Run:
     nees: float
     alarm: bool
     cause: str
+    mass: float
+    mass_std: float
     seconds: float
 
 
@@ -127,7 +133,8 @@ def run(robot: str, name: str, seed: int) -> Run:
     found = identify(scenario.model, scenario.feet, readings, settings)
     seconds = time.process_time() - start
     scores = prediction_scores(robot, truth, found, others)
-    return Run(*(robot, name, *scores, found.cause, seconds))
+    mass = found.total_mass - truth.mass, found.total_mass_std
+    return Run(*(robot, name, *scores, found.cause, *mass, seconds))
 
 
 def summarize(runs: Sequence[Run]) -> dict[str, dict[str, float]]:
@@ -145,6 +152,8 @@ def summarize(runs: Sequence[Run]) -> dict[str, dict[str, float]]:
             "nees_max": max(r.nees for r in some),
             "worse": float(np.mean([r.found > r.urdf for r in some])),
             "alarms": float(np.mean([r.alarm for r in some])),
+            "mass_nees": float(np.mean([(r.mass / r.mass_std) ** 2 for r in some])),
+            "mass_kg": float(np.mean([abs(r.mass) for r in some])),
         }
     return rows
 
@@ -162,6 +171,8 @@ def show(console: Console, robot: str, rows: dict[str, dict[str, float]]) -> Non
         "worst",
         "worse than URDF",
         "alarms",
+        "mass NEES",
+        "mass kg",
     )
     for heading in ("true errors", *heads):
         table.add_column(heading)

@@ -56,6 +56,8 @@ class Errors:
         soles: Of each sole, rad about each axis under that moment about its middle, likewise.
         one_zero: rad, of one knee on top.
         touched: How many postures are touched, with 5 to 10 % of the weight on a foot.
+        cable: Fraction of the weight with which a cable pulls the heaviest link sideways.
+        backpack: Fraction of the mass that the heaviest link carries on its back.
     """
 
     bias: float = 0.0
@@ -74,6 +76,8 @@ class Errors:
     soles: float = 0.0
     one_zero: float = 0.0
     touched: int = 0
+    cable: float = 0.0
+    backpack: float = 0.0
 
     def times(self, factor: float) -> Errors:
         """All errors of sensors and floor larger by a factor; the bodies' stay."""
@@ -122,6 +126,12 @@ def wrong_robot(robot: str, errors: Errors, rng: Generator) -> PinocchioRobot:
     com = np.zeros((bodies.count, 3))
     com[heavy] = bodies.first_moment[heavy] / bodies.mass[heavy, None]
     com[heavy] += rng.normal(0.0, COM_STD[robot], (int(heavy.sum()), 3))
+    if errors.backpack:
+        body, load = int(np.argmax(bodies.mass)), errors.backpack * bodies.mass.sum()
+        size = np.cbrt(bodies.mass[body] / 1000.0)
+        total = mass[body] + load
+        com[body] += load / total * size * np.array([-0.5, 0.0, 0.1])
+        mass[body] = total
     xml = edit_inertials(model.xml, corrected_inertials(model, mass, com))
     return PinocchioRobot(xml, model, feet)
 
@@ -233,9 +243,15 @@ class Sensors:
         up = truth.frame(q, truth.feet[stand[0]].frame)[0] @ np.append(tilt, 1.0)
         up /= np.linalg.norm(up)
         weight = truth.mass * GRAVITY * up
+        link = int(np.argmax(truth.model.link_masses))
+        R, p = truth.frame(q, truth.model.link_names[link])
+        floor = truth.frame(q, truth.feet[stand[0]].frame)[0]
+        cable = self.errors.cable * truth.mass * GRAVITY * floor[:, 1]
+        held = weight - cable
         frames = [truth.frame(q, truth.feet[i].wrench_frame) for i in stand]
-        forces = [fraction * weight for fraction in fractions]
+        forces = [fraction * held for fraction in fractions]
         rest = np.cross(truth.com(q), weight)
+        rest = rest - np.cross(p + R @ truth.model.link_coms[link], cable)
         rest = rest - sum(
             np.cross(p, F) for (_, p), F in zip(frames, forces, strict=True)
         )

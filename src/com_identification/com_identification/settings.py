@@ -115,6 +115,18 @@ class SensorPriors(_Options):
     wrench_gain: float = parameter(
         0.02, "1, each axis of each foot's sensor", (0.0, 1.0)
     )
+    common_gain: float = parameter(
+        0.01, "1, of all axes of all feet's sensors together", (0.0, 1.0)
+    )
+    pull: float = parameter(
+        0.005,
+        "of W, each axis, of a force from outside at the root, such as a cable's, constant in the "
+        "axes of the floor",
+        (0.0, 1.0),
+    )
+    pull_moment: float = parameter(
+        0.001, "m, moment of that force about the root over W, each axis", (0.0, 1.0)
+    )
     crosstalk: float = parameter(
         0.01,
         "1, between axes; moment into force over L, force into moment times L",

@@ -22,7 +22,7 @@ from com_identification.regression.posterior import (
     tempering,
     widen,
 )
-from com_identification.regression.priors import BOUND_AXES, BodyPriors
+from com_identification.regression.priors import BOUND_AXES, BodyPriors, loaded_priors
 from com_identification.regression.rows import StackedObservations, select, whiten
 
 BODIES, CONSTANT, STEPS, ROWS = 4, 3, 2, 5
@@ -316,3 +316,23 @@ def test_scales_multiply_variances():
     double = condition(rows, {"zeros": 4.0, "backlash": 1.0, "drift": 1.0}, np.ones(6))
     same = replace(rows, errors={"zeros": 2.0 * rows.errors["zeros"]})
     np.testing.assert_allclose(double.x, prior_posterior(same).x, atol=1e-9)
+
+
+# --- loads ------------------------------------------------------------------------------------
+def test_a_load_that_the_feet_show_widens_the_prior_of_the_heaviest_body():
+    count = len(BOUND_AXES)
+    priors = BodyPriors(
+        mass=np.array([1.0, 4.0]),
+        com=np.zeros((2, 3)),
+        mass_std=np.array([0.05, 0.2]),
+        com_std=np.full((2, 3), 0.01),
+        com_low=np.full((2, count), -np.inf),
+        com_high=np.full((2, count), np.inf),
+    )
+    assert loaded_priors(priors, 0.5, 0.3) is priors  # the sensors may err by as much
+    loaded = loaded_priors(priors, 1.0, 0.19)
+    assert loaded.mass_std == pytest.approx([0.05, np.hypot(0.2, 0.9)])
+    size = 0.9 / 4.0 * np.cbrt(4.0 / 1000.0)
+    assert loaded.com_std[1] == pytest.approx(np.full(3, np.hypot(0.01, size)))
+    known = replace(priors, mass_std=np.zeros(2))
+    assert loaded_priors(known, 1.0, 0.19) is known

@@ -22,6 +22,7 @@ from com_identification.regression.priors import (
     Evidence,
     SensorErrors,
     body_priors,
+    loaded_priors,
 )
 from com_identification.regression.result import (
     Identifiability,
@@ -292,6 +293,7 @@ def identify(
             "all parameters are known: give a mass or CoM a standard deviation above 0"
         )
     progress = progress or (lambda fraction, step: None)
+    priors = _with_load(priors, observations, postures)
     fit = _Fit(observations, priors, postures, progress)
     progress(FITTED, f"which of {priors.count} parameters are identifiable")
     statics, factor = observations.statics, priors.factor
@@ -301,6 +303,27 @@ def identify(
     left_out = fit.held_out(settings.fit.folds)
     progress(1.0, "done")
     return fit.result(found, warning, left_out)
+
+
+def _with_load(
+    priors: BodyPriors, observations: ObservationModel, postures: Sequence[Posture]
+) -> BodyPriors:
+    """Compares the vertical forces with the weight; see loaded_priors."""
+    errors, sensors = observations.errors, observations.priors
+    weighed = [
+        observations.measured_com(posture, errors.means)
+        for posture in postures
+        if np.isfinite(observations.up_direction(posture)).all()
+        and observations.contacts.carries(posture)
+    ]
+    masses = [found.mass for found in weighed if found is not None]
+    if not masses:
+        return priors
+    feet, total = len(observations.feet), float(priors.mass.sum())
+    gains = sensors.common_gain**2 + sensors.wrench_gain**2 / feet + sensors.pull**2
+    variance = total**2 * (gains + feet * sensors.force_bias**2)
+    variance += float(priors.mass_std @ priors.mass_std)
+    return loaded_priors(priors, float(np.median(masses)) - total, variance)
 
 
 def _usable(posture: Posture, fit: FitSettings) -> Posture:

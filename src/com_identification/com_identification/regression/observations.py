@@ -77,6 +77,7 @@ class _Reading(NamedTuple):
         imu: (N, 3) against gravity, by the IMU.
         normals: (N, f, 3) of the floor under each sole.
         moments: (2 f,) N m about x, y of each sole, about its middle.
+        pull: (N, 6) N and N m from outside, about the root's origin.
     """
 
     poses: Poses
@@ -86,6 +87,7 @@ class _Reading(NamedTuple):
     imu: Array
     normals: Array
     moments: Array
+    pull: Array
 
 
 class MeasuredCom(NamedTuple):
@@ -198,6 +200,11 @@ class ObservationModel:
         )
         by_error[:, self.errors.kinds["effort_gain"]] = -efforts * expected
         by_error[:, self.errors.kinds["effort_offset"]] = efforts
+        outside = np.zeros((len(keep), 6))
+        axes = self._floor_axes(posture, here.poses)[0]
+        outside[:3, :3] = outside[3:6, 3:] = -axes
+        by_error[:, self.errors.kinds["pull"]] = outside[keep, :3]
+        by_error[:, self.errors.kinds["pull_moment"]] = outside[keep, 3:]
         drift = np.repeat([self.priors.force_drift, self.priors.moment_drift], 3)
         drift *= self.errors.weight
         return Observation(
@@ -295,6 +302,7 @@ class ObservationModel:
             self.statics.contact_maps(here.poses, self._sensors)[0][0],
             here.wrenches,
         )
+        wrench = wrench + here.pull[0]
         up = here.up[0]
         _, soles = self.statics.link_frames(here.poses, self._soles)
         center = soles[0][self.contacts.loaded(posture.wrenches)].mean(axis=0)
@@ -345,7 +353,17 @@ class ObservationModel:
         effort = (1.0 + errors[kinds["effort_gain"]]) * effort - errors[
             kinds["effort_offset"]
         ]
-        return _Reading(poses, up, wrenches, effort, imu, normals, moments)
+        axes = self._floor_axes(posture, poses)
+        outside = [axes @ errors[kinds[kind]] for kind in ("pull", "pull_moment")]
+        pull = np.concatenate(outside, axis=1)
+        return _Reading(poses, up, wrenches, effort, imu, normals, moments, pull)
+
+    def _floor_axes(self, posture: Posture, poses: Poses) -> Array:
+        """(N, 3, 3) of the first sole on the floor; of the root without feet."""
+        if not self._soles:
+            return np.tile(np.eye(3), (len(poses.p), 1, 1))
+        first = int(np.argmax(self.contacts.flat(posture)))
+        return self.statics.link_frames(poses, self._soles)[0][:, first]
 
     def _sole_moments(self, poses: Poses, wrenches: Array) -> Array:
         """Moments (2 f,) N m about x, y of each sole, about its middle, in the first pose."""
@@ -424,7 +442,7 @@ class ObservationModel:
             soles[..., 2] = np.einsum("nj,nfj->nf", axes[..., 2], p - p[:, first, None])
         return np.concatenate(
             (
-                root_sum - wrench,
+                root_sum + reading.pull - wrench,
                 reading.effort + joint_sum - torque,
                 -limits,
                 np.broadcast_to(reading.wrenches.ravel(), (N, 6 * f)),

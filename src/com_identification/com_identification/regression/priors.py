@@ -127,6 +127,27 @@ class BodyPriors:
         return np.vstack(rows), np.concatenate(right), np.concatenate(owner)
 
 
+def loaded_priors(priors: BodyPriors, difference: float, variance: float) -> BodyPriors:
+    """Priors of a robot that may carry a load of which the URDF knows nothing.
+
+    The load's variance on the heaviest body is what the sensors' errors leave of the square of the
+    difference; its place is uncertain by the body's size.
+
+    Args:
+        priors: by the URDF.
+        difference: kg, weight on the feet over gravity less the URDF's mass.
+        variance: kg^2, of that difference by the priors of sensors and bodies.
+    """
+    load, b = np.sqrt(max(difference**2 - variance, 0.0)), int(np.argmax(priors.mass))
+    if load == 0.0 or priors.covariance is not None or priors.mass_std[b] == 0.0:
+        return priors
+    mass_std, com_std = priors.mass_std.copy(), priors.com_std.copy()
+    mass_std[b] = np.hypot(mass_std[b], load)
+    shift = load / priors.mass[b] * np.cbrt(priors.mass[b] / _WATER)
+    com_std[b] = np.where(com_std[b] > 0.0, np.hypot(com_std[b], shift), 0.0)
+    return replace(priors, mass_std=mass_std, com_std=com_std)
+
+
 def urdf_priors(
     model: RobotModel,
     com_std: ArrayLike,
@@ -340,6 +361,9 @@ ERRORS: Mapping[str, tuple[str, ...]] = {
     "force_bias": ("biases of the force sensors", "N"),
     "moment_bias": ("biases of the moment sensors", "N m"),
     "wrench_gain": ("gains of the force sensors", "1"),
+    "common_gain": ("the gain that all force sensors have in common", "1"),
+    "pull": ("a pull from outside", "N"),
+    "pull_moment": ("the moment of a pull from outside", "N m"),
     "crosstalk": ("crosstalk of the force sensors", "1, m or 1/m"),
     "sensor_position": ("positions of the force sensors", "m"),
     "sensor_rotation": ("orientations of the force sensors", "rad"),
@@ -424,6 +448,9 @@ class SensorErrors:
                 [f"{name} {axis}" for name in names for axis in _AXES],
                 np.full(6 * f, priors.wrench_gain),
             ),
+            "common_gain": (["all"], np.array([priors.common_gain])),
+            "pull": (list("xyz"), np.full(3, priors.pull * weight)),
+            "pull_moment": (list("xyz"), np.full(3, priors.pull_moment * weight)),
             "crosstalk": (
                 [f"{name} {pair}" for name in names for pair in pairs],
                 np.tile(priors.crosstalk * mixed, f),
@@ -480,7 +507,8 @@ class SensorErrors:
         """
         parts = {kind: errors[s] for kind, s in self.kinds.items()}
         position = parts["sensor_position"].reshape(-1, 3)
-        matrices = np.tile(np.eye(6), (len(position), 1, 1))
+        common = 1.0 + float(parts["common_gain"][0])
+        matrices = np.tile(common * np.eye(6), (len(position), 1, 1))
         for i, (t, phi) in enumerate(
             zip(position, parts["sensor_rotation"].reshape(-1, 3), strict=True)
         ):
@@ -543,6 +571,7 @@ class SensorErrors:
             "force_bias": sensors[:, :, :3],
             "moment_bias": sensors[:, :, 3:],
             "wrench_gain": -np.einsum("rfii->rfi", pairs),
+            "common_gain": -np.einsum("rfii->r", pairs),
             "crosstalk": -pairs[:, :, _OTHER],
             "sensor_position": np.einsum("rfi,fij->rfj", maps[:, :, 3:], force),
             "sensor_rotation": by_force
