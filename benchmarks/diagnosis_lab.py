@@ -255,6 +255,13 @@ class Errors:
         tilt: (2,) rad, of the IMU.
         encoders: joint: rad.
         start: s, from which zero, tilt and encoders act.
+        delay: s, of the wrenches.
+        imu_delay: s, of the IMU.
+        backlash: rad, between motor and joint of the legs: encoders are on the motors' side, which
+            leads by half of it on the side of the load.
+        frozen: s, from which the left foot's wrench stays the same for 2 s.
+        drivers: s, from which a second driver sends joint positions in turn, 10 ms late and with
+            zeros of its own, off by 0.01 rad.
     """
 
     trunk: tuple[float, ...] = (0.0, 0.0, 0.0)
@@ -263,6 +270,10 @@ class Errors:
     encoders: tuple[tuple[int, float], ...] = ()
     start: float = -np.inf
     delay: float = 0.0
+    imu_delay: float = 0.0
+    backlash: float = 0.0
+    frozen: float = np.inf
+    drivers: float = np.inf
     wander: float = 3e-4
     flexibility: float = 0.0
     masses: float = 1.0
@@ -306,6 +317,11 @@ def spoil(name: str, log: Log, errors: Errors, seed: int) -> Log:
     for joint, value in errors.encoders:
         q[:, joint] += acts[:, 0] * value
     q[:, legs] += errors.flexibility * log.effort[:, legs]
+    side = np.tanh(log.effort[:, legs] / (0.005 * layout.weight * layout.height))
+    q[:, legs] += 0.5 * errors.backlash * side
+    second = np.concatenate((q[:2], q[:-2])) + 0.01 * rng.standard_normal(q.shape[1])
+    turn = (log.time >= errors.drivers) & (np.arange(len(q)) % 2 == 1)
+    q = np.where(turn[:, None], second, q)
     w = log.wrenches * (1.0 + 3e-3 * rng.standard_normal((feet, 1)))
     late = round(errors.delay / PERIOD)
     w = np.concatenate((np.repeat(w[:1], late, axis=0), w[: len(w) - late]))
@@ -328,4 +344,7 @@ def spoil(name: str, log: Log, errors: Errors, seed: int) -> Log:
     turn += 3e-5 * rng.standard_normal(turn.shape)
     tilted = R_carrier @ Rotation.from_rotvec(turn @ triad.T).as_matrix()
     R = log.R @ tilted @ R_carrier.transpose(0, 2, 1)
+    R = R[np.maximum(np.arange(len(R)) - round(errors.imu_delay / PERIOD), 0)]
+    held = (log.time >= errors.frozen) & (log.time < errors.frozen + 2.0)
+    w[held, 0] = w[np.argmax(held), 0]
     return replace(log, q=q, R=R, wrenches=w)

@@ -45,6 +45,14 @@ STALE = (
 UNEXPLAINED = "no known culprit explains the wrenches: check encoders and force sensors, then reset"
 # of the CoM's height, that a joint moves the CoM by unit: it may be stuck
 NEGLIGIBLE = 1e-3
+JUMPING = (
+    "the position of {} jumps back and forth between two values: two drivers publish joint_states, "
+    "stop one"
+)
+FROZEN_WRENCH = (
+    "the wrench of {} stays the same to the last bit although it carries load and the robot moves: "
+    "check its sensor"
+)
 
 
 class Mode(IntEnum):
@@ -129,6 +137,7 @@ class HumanoidEstimator:
         self._every = max(1, round(rate_hz / RATE))
         self._period = self._every / rate_hz
         self._length = 3 * max(3, round(SUPPORT / 3.0 / self._period))
+        self._frames = [foot.frame for foot in config.feet]
         points = [foot.points for foot in config.feet]
         owner = np.repeat(
             np.arange(len(points), dtype=np.int64), [len(p) for p in points]
@@ -155,8 +164,11 @@ class HumanoidEstimator:
         lever = np.linalg.norm(jacobian, axis=0)
         self._matters = (lever > NEGLIGIBLE * self.layout.height).astype(np.float64)
         self._encoders, self._names = fall.make_watch(model.n_joints), model.joint_names
-        readings = self._q, self._matters, 0.0, self._encoders
+        readings = self._q, self._matters, 0.0, self._encoders, fall.READINGS
         self._find_stuck = entry_point(fall.find_stuck, *readings)
+        self._wrenches = np.full((feet, 7), np.nan)
+        wrenches = np.zeros((feet, 6)), 0.0, self.layout.weight, self._wrenches
+        self._find_frozen = entry_point(fall.find_frozen, *wrenches, fall.READINGS)
         self.closed: deque[tuple[float, Array, Array]] = deque(maxlen=50)
         self.restart()
 
@@ -178,6 +190,7 @@ class HumanoidEstimator:
         self._warning_until = -np.inf
         # positions that stay
         self._held, self._stale = (-np.inf, np.empty(0), np.empty(0)), False
+        self._wrenches[:] = np.nan
         self._rows: list[Array] = []
         self._fall[:] = 0.0
         self._encoders[:] = fall.make_watch(len(self._names))
@@ -253,18 +266,27 @@ class HumanoidEstimator:
                 self._warning_until = time + 0.5 * RECOVERY
                 if tilt > TIPPED:
                     self._frozen_until = time + RECOVERY
-        joint, stopped = self._find_stuck(
-            q, self._matters, self._period, self._encoders
+        joint, jumping, stopped = self._find_stuck(
+            q, self._matters, self._period, self._encoders, fall.READINGS
         )
-        if joint >= 0:
-            self._repeated = (
+        foot = self._find_frozen(
+            wrenches, self._period, self.layout.weight, self._wrenches, fall.READINGS
+        )
+        problem = ""
+        if foot >= 0:
+            problem = FROZEN_WRENCH.format(self._frames[foot])
+        elif jumping >= 0:
+            problem = JUMPING.format(self._names[jumping])
+        elif joint >= 0:
+            problem = (
                 f"the position of {self._names[joint]} stays the same to the last bit "
             )
-            self._repeated += "although it moved: check its encoder and driver"
+            problem += "although it moved: check its encoder and driver"
         elif not self._wrong_load and self._is_stale(time, q, wrenches):
-            self._repeated, joint = STALE, 0
-        if joint >= 0:
-            return self._refuse(time, self._repeated)
+            problem = STALE
+        if problem:
+            self._repeated = problem
+            return self._refuse(time, problem)
         if time >= self._frozen_until:
             self._reason = ""
             if time > self._warning_until + 0.5 * RECOVERY:

@@ -23,7 +23,10 @@ slope.
 The module also finds encoders that repeat their last reading. One that moved or jittered at most
 samples and then stays the same to the last bit for 50 ms is stuck, until it changes. An encoder
 with coarse steps may rest like that: it is stuck only where it has stopped from speed within a
-sample.
+sample. A position whose changes d_k are large and followed by the opposite ones, so that the mean
+of -d_k d_k-1 over that of d_k^2 is 1 (two drivers in turn) or 1/2 (at random, as in white noise),
+jumps between two drivers' values. A foot's wrench that carries load and stays the same to the last
+bit while the other's changes is frozen.
 """
 
 from math import pi
@@ -35,6 +38,7 @@ from numba import njit
 from com_estimation.humanoid.step import Memory
 from com_model.arrays import Array, Indices
 from com_model.compiled import compiled
+from com_model.contact import RELEASE_LOAD
 from com_model.dynamics import GRAVITY
 from com_model.geometry.hull_kernels import set_hull, signed_distance
 from com_model.geometry.vector_kernels import dot
@@ -235,7 +239,27 @@ MEMORY = 0.1  # s, averaging of a reading's motion
 FINE, COARSE = 1e-7, 1e-6
 OFTEN = 0.7  # fraction of samples in which a reading that cannot rest has moved
 ABRUPT = 0.1  # rad/s or m/s
-LAST, DWELL, MOVED, SPEED, LEAST, STUCK = range(6)
+LAST, DWELL, MOVED, SPEED, LEAST, STUCK, CHANGE, SQUARE, PRODUCT = range(9)
+
+
+class ReadingOptions(NamedTuple):
+    """When readings of joints and wrenches are not those of one moving robot.
+
+    Attributes:
+        jump: rad or m, rms change of a position from sample to sample, above which it may jump:
+            moves the CoM by a few mm; encoders jitter by 1e-5 to 5e-4.
+        reversed: mean of -d_k d_k-1 over that of d_k^2, above which it does; a vibration at a
+            quarter of the sampling rate has 0, white noise and two drivers 0.5 and more.
+        frozen: s that a foot's wrench may stay the same while it carries load and the other one
+            changes; a sensor of 50 Hz repeats its reading for 0.02 s.
+    """
+
+    jump: float = 2e-3
+    reversed: float = 0.4
+    frozen: float = 0.06
+
+
+READINGS = ReadingOptions()
 
 
 def make_watch(joints: int) -> Array:
@@ -245,35 +269,46 @@ def make_watch(joints: int) -> Array:
         joints: n, the number of joints.
 
     Returns:
-        (6, n): last reading, s since it changed, fraction of samples in which it moved, mean
-        speed, smallest step seen, 1 if stuck.
+        (9, n): last reading, s since it changed, fraction of samples in which it moved, mean
+        speed, smallest step seen, 1 if stuck, last change, mean of its square and of minus its
+        product with the one before.
     """
-    watch = np.zeros((6, joints))
+    watch = np.zeros((9, joints))
     watch[LAST], watch[LEAST] = np.nan, np.inf
     return watch
 
 
 @compiled()
-def find_stuck(q: Array, matters: Array, dt: float, watch: Array) -> tuple[int, bool]:
-    """Looks for joints whose encoder repeats a reading although the joint moves.
+def find_stuck(
+    q: Array, matters: Array, dt: float, watch: Array, options: ReadingOptions
+) -> tuple[int, int, bool]:
+    """Looks for joints whose encoder repeats a reading although the joint moves, or jumps.
 
     Args:
         q: (n,) readings, rad or m.
         matters: (n,) 1 for the joints that are watched, else 0.
         dt: s since the sample before.
-        watch: (6, n) state, see `make_watch`; changed.
+        watch: (9, n) state, see `make_watch`; changed.
+        options: when a position jumps.
 
     Returns:
-        Index of the first stuck joint among those watched, or -1; and whether a watched joint
+        Index of the first stuck joint among those watched, or -1; of the first one that jumps, or
+        -1; and whether a watched joint
         that moved all the time has just stopped.
     """
-    gain, found, stopped = min(dt / MEMORY, 1.0), -1, False
+    gain, found, jumping, stopped = min(dt / MEMORY, 1.0), -1, -1, False
     for j in range(len(q)):
         change = q[j] - watch[LAST, j]
         watch[LAST, j] = q[j]
         if not np.isfinite(change):
             continue
-        size = abs(change)
+        size, before = abs(change), watch[CHANGE, j]
+        watch[CHANGE, j] = change
+        watch[SQUARE, j] += gain * (change**2 - watch[SQUARE, j])
+        watch[PRODUCT, j] += gain * (-change * before - watch[PRODUCT, j])
+        large = watch[SQUARE, j] > options.jump**2 and matters[j] > 0.0
+        if large and watch[PRODUCT, j] > options.reversed * watch[SQUARE, j]:
+            jumping = j if jumping < 0 else jumping
         if size > 0.0:
             watch[DWELL, j], watch[STUCK, j] = 0.0, 0.0
             watch[LEAST, j] = min(watch[LEAST, j], size)
@@ -292,4 +327,34 @@ def find_stuck(q: Array, matters: Array, dt: float, watch: Array) -> tuple[int, 
         if size > 0.0 or not fine:
             watch[MOVED, j] += gain * ((size > FINE) - watch[MOVED, j])
             watch[SPEED, j] += gain * (size / dt - watch[SPEED, j])
-    return found, stopped
+    return found, jumping, stopped
+
+
+@compiled()
+def find_frozen(
+    wrenches: Array, dt: float, weight: float, watch: Array, options: ReadingOptions
+) -> int:
+    """Looks for a foot whose wrench stays the same although it carries load.
+
+    Args:
+        wrenches: (f, 6) N, N m.
+        dt: s since the sample before.
+        weight: N, of the robot.
+        watch: (f, 7) last wrench and s since it changed; NaN at first; changed.
+        options: for how long it may.
+
+    Returns:
+        Index of the first such foot while another one changes, or -1.
+    """
+    found, changes = -1, False
+    for f in range(len(wrenches)):
+        own, same = watch[f], True
+        for i in range(6):
+            same &= wrenches[f, i] == own[i]
+            own[i] = wrenches[f, i]
+        own[6] = own[6] + dt if same else 0.0
+        changes |= not same
+        loaded = np.sqrt(dot(own, own)) > RELEASE_LOAD * weight
+        if found < 0 and loaded and own[6] > options.frozen:
+            found = f
+    return found if changes else -1

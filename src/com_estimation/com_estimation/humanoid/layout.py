@@ -218,6 +218,7 @@ def make_layout(model: RobotModel, config: RobotConfig) -> Layout:
     trunk_mass = parts.nuisance([4e-3 * model.mass])
     delay = parts.nuisance([0.01])
     flexibility = parts.nuisance([5e-5])
+    imu_delay = parts.nuisance([0.01])
     n = len(parts.tolerance)
 
     mass_columns = np.zeros(n)
@@ -248,7 +249,7 @@ def make_layout(model: RobotModel, config: RobotConfig) -> Layout:
         joint=np.array(joints, dtype=np.int64),
         blocks=Blocks(
             n, trunk, imu, zeros[0], tilt, pull, masses, gains, delay,
-            flexibility, float(model.mass),
+            flexibility, imu_delay, float(model.mass),
         ),
     )  # fmt: skip
     return Layout(

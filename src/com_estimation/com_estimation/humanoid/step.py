@@ -56,6 +56,7 @@ class Blocks(NamedTuple):
         gains: relative errors of the force sensors, one for each foot.
         delay: of the wrenches after joints and IMU, s.
         flexibility: of the legs' joints, rad/(N m).
+        imu_delay: of the IMU after the joints, s.
         mass: kg, of the robot.
     """
 
@@ -69,6 +70,7 @@ class Blocks(NamedTuple):
     gains: int
     delay: int
     flexibility: int
+    imu_delay: int
     mass: float
 
 
@@ -130,6 +132,8 @@ class Memory(NamedTuple):
         force: (6, n + 1) F, columns of the parameters and the residual's forces.
         momentum: (6, n + 1) H, the same for momentum.
         jacobian: (3, n) m by unit parameter: true minus model's CoM.
+        torque: (j,) N m, of the legs' joints (Plant.joint) by the feet's wrenches, at rest.
+        rate: (3,) rad/s, angular velocity of the root by the sample before.
         open: (3, 6, n + 1) sums of the open windows.
         stats: (3, 9 + 6 f) for each open window: point o (3), mean CoM (3), -mean P' (3), and
             for each foot the smallest and largest load N, and x and y of its sole's normal while
@@ -153,6 +157,8 @@ class Memory(NamedTuple):
     force: Array
     momentum: Array
     jacobian: Array
+    torque: Array
+    rate: Array
     open: Array
     stats: Array
     phase: Indices
@@ -170,7 +176,8 @@ def make_memory(plant: Plant) -> Memory:
     wide, stats = (6, n + 1), 9 + 6 * feet
     poses = (2, bodies, 3, 3), (bodies, 3), (2, bodies, 3), (2, 3), 3
     soles = (2, feet, 3), (feet, 3, 3), feet, (2, feet, 6), (bodies, 4)
-    sums = wide, wide, (3, n), (WINDOWS, *wide), (WINDOWS, stats)
+    joints = len(plant.joint), 3
+    sums = wide, wide, (3, n), *joints, (WINDOWS, *wide), (WINDOWS, stats)
     arrays = [np.zeros(shape) for shape in (*poses, *soles, *sums)]
     phase = np.full(1 + WINDOWS, -1, dtype=np.int64)
     return Memory._make([*arrays, phase, np.zeros(wide), np.zeros(stats)])
@@ -215,6 +222,7 @@ def step(
         _masses(plant, dt, m)
         _sensors(plant, m)
         _joints(plant, m)
+        _late_imu(plant, dt, m)
     m.phase[0] += 1
     return _accumulate(dt, length, m)
 
@@ -393,12 +401,47 @@ def _joints(plant: Plant, m: Memory) -> None:
         moment = add(cross(a, N), cross(x, pushed))
         moment = add(moment, (-GRAVITY * moved[1], GRAVITY * moved[0], 0.0))
         torque = -dot(a, add(N, (-GRAVITY * d[1], GRAVITY * d[0], 0.0)))
+        m.torque[k] = torque
         for i in range(3):
             m.force[i, column], m.force[3 + i, column] = pushed[i], moment[i]
             m.jacobian[i, column] = -moved[i] / M
             m.jacobian[i, blocks.flexibility] -= torque * moved[i] / M
         for i in range(6):
             m.force[i, blocks.flexibility] += torque * m.force[i, column]
+
+
+@njit
+def _late_imu(plant: Plant, dt: float, m: Memory) -> None:
+    """Column of the IMU's delay d: the model is rotated by e = -d w about the standing soles' o.
+
+      F: -M e x g; -c x M (e x g), as of a tilt.  H: -m e' x (x - o), for each body, and its spin
+    """
+    H, F, turn, spin = m.momentum, m.force, np.empty((3, 3)), np.empty(3)
+    set_product(m.R[1, 0], m.R[0, 0].T, turn)
+    w = np.empty(3)
+    for i in range(3):
+        j, k = (i + 1) % 3, (i + 2) % 3
+        w[i] = 0.5 * (turn[k, j] - turn[j, k]) / dt
+    rise, column, mass = (w - m.rate) / dt, plant.blocks.imu_delay, plant.blocks.mass
+    m.rate[:] = w
+    F[0, column], F[1, column] = -mass * GRAVITY * w[1], mass * GRAVITY * w[0]
+    set_cross(m.total[1], F[:3, column], F[3:, column])
+    total, o = 0.0, np.zeros(3)
+    for f in range(len(m.load)):
+        square = max(m.load[f], 0.0) ** 2
+        total += square
+        for i in range(3):
+            o[i] += square * (m.sole[1, f, i] + m.root[i])
+    o /= max(total, 1e-9)
+    for b in range(len(m.p)):
+        x, own, R = m.com[1, b], plant.tree.mass[b], m.R[1, b]
+        v = cross(rise, sub(x, o))
+        local = turned(R.T, rise)
+        spin[:] = turned(R, turned(plant.inertia[b], local))
+        for i in range(3):
+            H[i, column] += own * v[i]
+            H[3 + i, column] += spin[i]
+        add_cross(x, v, own, H[3:, column])
 
 
 @njit
