@@ -16,6 +16,7 @@ from typing import Any
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
+from scipy.signal import lfilter
 from scipy.spatial.transform import Rotation
 from walk_playback import starting_at
 
@@ -45,6 +46,7 @@ Array = NDArray[np.float64]
 
 PERIOD, STEP = 0.005, 0.001  # s
 DURATION = 10.0
+CROSSING = 0.02  # s, time constant in which a motor crosses its backlash
 WALKS = {
     "talos": WalkRequest(step_length=0.2, step_time=0.8, double_support=0.25),
     "icub": WalkRequest(
@@ -317,7 +319,9 @@ def spoil(name: str, log: Log, errors: Errors, seed: int) -> Log:
     for joint, value in errors.encoders:
         q[:, joint] += acts[:, 0] * value
     q[:, legs] += errors.flexibility * log.effort[:, legs]
-    side = np.tanh(log.effort[:, legs] / (0.005 * layout.weight * layout.height))
+    side = np.tanh(log.effort[:, legs] / (0.002 * layout.weight * layout.height))
+    keep = np.exp(-PERIOD / CROSSING)  # the motor needs a while to the other side
+    side = lfilter([1.0 - keep], [1.0, -keep], side, axis=0, zi=keep * side[:1])[0]
     q[:, legs] += 0.5 * errors.backlash * side
     second = np.concatenate((q[:2], q[:-2])) + 0.01 * rng.standard_normal(q.shape[1])
     turn = (log.time >= errors.drivers) & (np.arange(len(q)) % 2 == 1)

@@ -45,6 +45,10 @@ STALE = (
 UNEXPLAINED = "no known culprit explains the wrenches: check encoders and force sensors, then reset"
 # of the CoM's height, that a joint moves the CoM by unit: it may be stuck
 NEGLIGIBLE = 1e-3
+# s, in which the legs' flexibility and backlash are used as they are found; rad/(N m) and rad, their
+# upper bounds: legs that give by more would sink by a tenth of their length
+FLEXION_TIME, MOST_GIVE = 1.0, (1e-3, 1e-2)
+SETTLES = 0.1  # s after a start or gap, until the soles' rates are known
 JUMPING = (
     "the position of {} jumps back and forth between two values: two drivers publish joint_states, "
     "stop one"
@@ -148,6 +152,9 @@ class HumanoidEstimator:
         plant = self.layout.plant
         self._memory = step.make_memory(plant)
         self._fall = np.zeros(fall.FEET + fall.ROW * len(points))
+        at = plant.blocks.flexibility
+        self._give = slice(at, at + 2)
+        self._leg_joints = plant.tree.q_index[plant.joint[:, 0]]
         self._q, feet = np.zeros(model.n_joints), len(plant.foot_body)
         sample = (
             self._q,
@@ -169,7 +176,7 @@ class HumanoidEstimator:
         self._wrenches = np.full((feet, 7), np.nan)
         wrenches = np.zeros((feet, 6)), 0.0, self.layout.weight, self._wrenches
         self._find_frozen = entry_point(fall.find_frozen, *wrenches, fall.READINGS)
-        self.closed: deque[tuple[float, Array, Array]] = deque(maxlen=50)
+        self.closed: deque[tuple[float, Array, Array, Array]] = deque(maxlen=50)
         self.restart()
 
     def restart(self) -> None:
@@ -178,6 +185,8 @@ class HumanoidEstimator:
             self.diagnosis.restart()
             self._theta = np.zeros(self.layout.count)  # by the last inference
             self._sigma = np.full((3, 3), np.nan), np.nan
+        # rad/(N m), and rad of backlash: used so far; inferred
+        self._given, self._found_give = np.zeros(2), np.zeros(2)
         self.closed.clear()
         self._time, self._frozen_until = -np.inf, -np.inf
         self._wrong_load, self._reason, self.warned_at, self.warned_of = (
@@ -187,7 +196,7 @@ class HumanoidEstimator:
             "",
         )
         self._repeated = ""  # why the positions are outdated
-        self._warning_until = -np.inf
+        self._warning_until = self._began = -np.inf
         # positions that stay
         self._held, self._stale = (-np.inf, np.empty(0), np.empty(0)), False
         self._wrenches[:] = np.nan
@@ -245,14 +254,22 @@ class HumanoidEstimator:
             self._memory.phase[:] = -1
         begins = self._memory.phase[0] < 0
         plant, memory = self.layout.plant, self._memory
-        closed = self._step(plant, q, R, wrenches, self._period, self._length, memory)
+        # Slowly: a step of the positions would be a step of the CoM.
+        change = self._found_give - self._given
+        self._given += change * self._period / FLEXION_TIME
+        bent, torque = q.copy(), memory.torque
+        sides = np.tanh(torque / plant.blocks.light)
+        bent[self._leg_joints] -= self._given[0] * torque + self._given[1] * sides
+        closed = self._step(plant, bent, R, wrenches, self._period, self._length, memory)
         self._check_load(time)
         if begins:
             self._fall[fall.MODEL_XI] = np.nan
+            self._began = time
         else:
             offset = self._correction()[0]
             loaded = int(np.argmax(memory.load))
             warns = self._watch(self._corners, memory, offset, self._period, self._fall)
+            warns &= time - self._began > SETTLES
             if warns and (not self._reason or self._reason == self._repeated):
                 tilt = self._fall[fall.FEET + fall.ANGLE :: fall.ROW][loaded]
                 if time > self._warning_until:
@@ -293,7 +310,7 @@ class HumanoidEstimator:
                 self.warned_of = ""
             if closed and not stopped:
                 copies = memory.closed.copy(), memory.closed_stats.copy()
-                self.closed.append((time, *copies))
+                self.closed.append((time, *copies, self._given.copy()))
         return self.estimate(time)
 
     def _input_problem(self, q: Array, R: Array, wrenches: Array) -> str:
@@ -366,7 +383,9 @@ class HumanoidEstimator:
         """
         new = False
         while self.closed:
-            time, closed, stats = self.closed.popleft()
+            time, closed, stats, given = self.closed.popleft()
+            # The parameters are all of the give, also what the positions contain already.
+            closed[:, -1] += closed[:, self._give] @ given
             window = make_window(time, self.layout, closed, stats)
             with self.lock:
                 new |= self.diagnosis.add(window)
@@ -375,13 +394,16 @@ class HumanoidEstimator:
             with self.lock:
                 theta, cov, std = self.diagnosis.correction(jacobian)
             self._theta, self._sigma = theta, (cov, std)
+            self._found_give = np.clip(theta[self._give], 0.0, MOST_GIVE)
         return new
 
     def _correction(self) -> tuple[Array, float]:
         """Correction of the CoM (3,) m, axes of W, and the mass that the model lacks, kg."""
         mass = float(self.layout.mass_columns @ self._theta)
         scale = self.layout.mass / (self.layout.mass + mass)
-        return scale * (self._memory.jacobian @ self._theta), mass
+        theta = self._theta.copy()
+        theta[self._give] -= self._given  # the positions contain it
+        return scale * (self._memory.jacobian @ theta), mass
 
     @property
     def orientation(self) -> Array:

@@ -217,7 +217,7 @@ def make_layout(model: RobotModel, config: RobotConfig) -> Layout:
     gains = parts.nuisance(np.full(len(chains), 5e-3))
     trunk_mass = parts.nuisance([4e-3 * model.mass])
     delay = parts.nuisance([0.01])
-    flexibility = parts.nuisance([5e-5])
+    flexibility = parts.nuisance([1.5e-4, 1.5e-3])  # half of a backlash of 0.17 degrees
     imu_delay = parts.nuisance([0.01])
     n = len(parts.tolerance)
 
@@ -249,7 +249,7 @@ def make_layout(model: RobotModel, config: RobotConfig) -> Layout:
         joint=np.array(joints, dtype=np.int64),
         blocks=Blocks(
             n, trunk, imu, zeros[0], tilt, pull, masses, gains, delay,
-            flexibility, imu_delay, float(model.mass),
+            flexibility, imu_delay, 5e-3 * weight * height, float(model.mass),
         ),
     )  # fmt: skip
     return Layout(

@@ -55,7 +55,8 @@ class Blocks(NamedTuple):
         masses: relative errors of masses, one for each group of bodies.
         gains: relative errors of the force sensors, one for each foot.
         delay: of the wrenches after joints and IMU, s.
-        flexibility: of the legs' joints, rad/(N m).
+        flexibility: of the legs' joints, rad/(N m); their backlash to the side of the load, rad.
+        light: N m, torque of a joint up to which it may be on either side of its backlash.
         imu_delay: of the IMU after the joints, s.
         mass: kg, of the robot.
     """
@@ -71,6 +72,7 @@ class Blocks(NamedTuple):
     delay: int
     flexibility: int
     imu_delay: int
+    light: float
     mass: float
 
 
@@ -381,13 +383,19 @@ def _sensors(plant: Plant, m: Memory) -> None:
 
 
 @njit
+def give(torque: float, light: float) -> tuple[float, float]:
+    """By how much a joint gives under a torque, N m, by unit flexibility and by unit backlash."""
+    return torque, np.tanh(torque / light)
+
+
+@njit
 def _joints(plant: Plant, m: Memory) -> None:
     """Columns of the legs' encoders and of their flexibility.
 
     An encoder that reads too much rotates the wrench of its foot, and the links below, about
     its axis a at x:  a x f;  a x N + x x (a x f) + (a x d) x g,  with N the wrench's moment about x
     and d the first moment below about x. A joint that deflects by k times its torque
-    -a . (N + d x g) reads as much too much.
+    -a . (N + d x g) reads as much too much, and one with backlash by that of its side.
     """
     blocks, M = plant.blocks, plant.blocks.mass
     for k in range(len(plant.joint)):
@@ -405,9 +413,12 @@ def _joints(plant: Plant, m: Memory) -> None:
         for i in range(3):
             m.force[i, column], m.force[3 + i, column] = pushed[i], moment[i]
             m.jacobian[i, column] = -moved[i] / M
-            m.jacobian[i, blocks.flexibility] -= torque * moved[i] / M
-        for i in range(6):
-            m.force[i, blocks.flexibility] += torque * m.force[i, column]
+        for i in range(2):
+            at, gives = blocks.flexibility + i, give(torque, blocks.light)[i]
+            for c in range(3):
+                m.jacobian[c, at] -= gives * moved[c] / M
+            for c in range(6):
+                m.force[c, at] += gives * m.force[c, column]
 
 
 @njit
