@@ -102,13 +102,14 @@ class Motion:
         wrenches: np.ndarray,
         q: np.ndarray | None = None,
         tilt: np.ndarray | None = None,
+        late: int = 0,
     ):
         """The window that the estimator makes of samples."""
         plant, layout = self.layout.plant, self.layout
         memory = make_memory(plant)
         q = self.q if q is None else q
         for k in range(1, len(self.t) - 1):
-            R = self.R[k] if tilt is None else self.R[k] @ tilt
+            R = self.R[k - late] if tilt is None else self.R[k] @ tilt
             if step(
                 plant, q[k], np.ascontiguousarray(R), wrenches[k], DT, LENGTH, memory
             ):
@@ -330,3 +331,11 @@ def test_jacobian_of_the_com() -> None:
         )
         change = (com(m.model, m.q[2]) - com(m.model, q)) / 1e-6
         np.testing.assert_allclose(change, memory.jacobian[:, column], atol=1e-5)
+
+
+def test_an_imu_that_is_late() -> None:
+    m = motion()
+    wrenches = m.wrenches()
+    late = m.window(wrenches, late=1)
+    column = late.A[:, m.layout.plant.blocks.imu_delay] * DT
+    check(column, late.y, m.window(wrenches).y, 0.1)

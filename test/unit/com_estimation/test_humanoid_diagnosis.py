@@ -84,7 +84,8 @@ def test_constant_culprits_are_named_and_no_others(index: int | None) -> None:
 
 def test_flexible_legs_name_no_constant_culprit() -> None:
     recording, diagnosis = Recording(5), Diagnosis(layout())
-    recording.background[layout().plant.blocks.flexibility] = 6e-5
+    at = layout().plant.blocks.flexibility
+    recording.background[at] = 1.2 * layout().tolerance[at]
     for _ in range(40):
         diagnosis.add(recording.window(guilty(5)))
     assert not named(diagnosis)

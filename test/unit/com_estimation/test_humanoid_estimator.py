@@ -333,3 +333,44 @@ def test_one_position_that_repeats_its_last_bits_is_stuck_and_one_that_comes_to_
     assert "the position of LARM_JOINT1 stays the same" in out.reason
     assert np.isnan(out.com).all()
     assert move(2.5, False).mode is not Mode.FROZEN
+
+
+def test_positions_of_two_drivers_in_turn_are_named_and_noise_is_not() -> None:
+    stand, rng = Standing(), np.random.default_rng(5)
+    q, joint = stand.q, stand.model.joint_names.index("LLEG_JOINT4")
+
+    def read(seconds: float, off: float) -> Estimate:
+        for k in range(round(seconds / PERIOD)):
+            stand.q = q + 2e-4 * rng.standard_normal(len(q))
+            stand.q[joint] += off * (k % 2)
+            out = stand.run(PERIOD)
+        return out
+
+    assert "two drivers" not in read(1.0, 0.0).reason
+    out = read(0.2, 0.01)
+    assert out.mode is Mode.FROZEN
+    assert "LLEG_JOINT4 jumps back and forth" in out.reason
+    assert "two drivers publish joint_states" in out.reason
+
+
+def test_a_wrench_that_stays_the_same_under_load_is_frozen_and_one_in_the_air_is_not() -> (
+    None
+):
+    stand, rng = Standing(), np.random.default_rng(6)
+
+    def read(seconds: float, frozen: bool, load: float) -> Estimate:
+        for _ in range(round(seconds / PERIOD)):
+            noise = rng.standard_normal((2, 6))
+            noise[0] *= not frozen
+            wrenches = stand.w + 0.01 * noise
+            wrenches[0, 2] *= load
+            wrenches[1, 2] *= 2.0 - load
+            out = stand.run(PERIOD, w=wrenches)
+        return out
+
+    assert "stays the same" not in read(0.5, False, 1.0).reason
+    assert "stays the same" not in read(0.3, True, 0.0).reason
+    out = read(0.1, True, 1.0)
+    assert out.mode is Mode.FROZEN
+    frame = stand.config.feet[0].frame
+    assert f"the wrench of {frame} stays the same to the last bit" in out.reason

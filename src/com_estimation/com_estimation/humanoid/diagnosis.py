@@ -47,6 +47,7 @@ STRADDLING = 3  # held windows about an onset, SUPPORT / HOP, and the one before
 NAMED, UNDECIDED = 0.9, 0.05
 SETTLED = 2.5  # s, for which a change is named before it becomes part of the model
 MERGE = 0.35  # s, after an onset, in which no push begins
+FIRST_LIFT = 0.5  # s around the first time that a foot is lifted
 AIR = 0.03  # fraction of the weight, below which a foot is in the air
 EXCITED = 0.05  # m/s^2, mean acceleration of the CoM of a robot that moves
 CONSTANT_AFTER = 2.0  # s of windows, before which no constant cause is named
@@ -55,8 +56,9 @@ CHANGED_AFTER = 2.5
 # of W and W h: residual force and moment that no cause can make
 IMPLAUSIBLE = 0.25, 0.10
 RECENT = 25  # windows: 2 s
+SEEN_GIVE = 11.8  # of chi^2 of two, 3 standard deviations
 BOUND = 4.0  # prior standard deviations of a cause; estimates beyond are impossible
-FLEXIBLE = 2e-5  # rad/(N m), of the joints of legs
+FLEXIBLE = (2e-5, 1e-3)  # rad/(N m), of the joints of legs; rad of backlash
 WEIGHTY = 3.0  # standard deviations: least mass of a payload present from the start
 BEYOND = 2.0  # tolerances that a parameter of a constant cause must exceed to be named
 POPULAR = 4  # most probable models that may explain a window
@@ -202,6 +204,8 @@ class Diagnosis:
         self._marks: list[tuple[float, int, Sums]] = []  # held onsets
         self._changes: list[tuple[int, tuple[float, int, Sums]]] = []
         self._flown = np.zeros(len(self.layout.plant.foot_body), dtype=bool)
+        # s, when each foot was lifted for the first time
+        self._lifted = np.full(len(self._flown), np.nan)
         self._past: deque[Window] = deque(maxlen=1)
         self._named: dict[int, float] = {}
         self._likely: dict[int, int] = {}
@@ -218,9 +222,10 @@ class Diagnosis:
     @property
     def flexible(self) -> bool:
         """Whether the legs are so flexible that constant causes are confused with their flexion."""
-        row = np.eye(self.layout.count)[[self.layout.plant.blocks.flexibility]]
-        (k,), ((variance,),) = self.inference.average(row)
-        return bool(k > max(FLEXIBLE, 3.0 * np.sqrt(variance)))
+        at = self.layout.plant.blocks.flexibility
+        give, cov = self.inference.average(np.eye(self.layout.count)[at : at + 2])
+        seen = give @ np.linalg.solve(cov, give) > SEEN_GIVE
+        return bool(seen and (give > FLEXIBLE).any())
 
     @property
     def implausible(self) -> bool:
@@ -237,6 +242,8 @@ class Diagnosis:
             Whether there is a new verdict.
         """
         self.time = window.time
+        first = (window.loads[:, 0] < AIR) & np.isnan(self._lifted)
+        self._lifted[first] = window.time
         self.rejected.append(not self._plausible(window))
         if self.implausible:
             self.holding, self._quiet = [], 0
@@ -433,6 +440,10 @@ class Diagnosis:
     def _may_name(self, i: int) -> bool:
         """Whether the motion so far separates this cause from the others."""
         culprit, onset = self.layout.culprits[i], self.inference.onset[i]
+        # How much the legs give is known once each foot was lifted; that looks like a change.
+        recent = self.time - self._lifted < 2.0 * FIRST_LIFT
+        if (recent | (np.abs(self._lifted - onset) < FIRST_LIFT)).any():
+            return i in self._named
         changes = [e.start for e in self.events if e.kind is EventKind.CHANGE]
         new = self.inference.models[0].change  # without an event where it is small
         begun = new.onset.time if new is not None else -np.inf

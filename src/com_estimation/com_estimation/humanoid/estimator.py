@@ -48,6 +48,7 @@ NEGLIGIBLE = 1e-3
 # s, in which the legs' flexibility and backlash are used as they are found; rad/(N m) and rad, their
 # upper bounds: legs that give by more would sink by a tenth of their length
 FLEXION_TIME, MOST_GIVE = 1.0, (1e-3, 1e-2)
+FLEXION_ERROR = 0.1  # of the flexibility, that differs from joint to joint and in motion
 SETTLES = 0.1  # s after a start or gap, until the soles' rates are known
 JUMPING = (
     "the position of {} jumps back and forth between two values: two drivers publish joint_states, "
@@ -187,6 +188,8 @@ class HumanoidEstimator:
             self._sigma = np.full((3, 3), np.nan), np.nan
         # rad/(N m), and rad of backlash: used so far; inferred
         self._given, self._found_give = np.zeros(2), np.zeros(2)
+        self._give_std = float(self.layout.tolerance[self._give.start])  # rad/(N m)
+        self._loads = np.zeros(len(self._leg_joints))  # N m, usual torques
         self.closed.clear()
         self._time, self._frozen_until = -np.inf, -np.inf
         self._wrong_load, self._reason, self.warned_at, self.warned_of = (
@@ -265,11 +268,19 @@ class HumanoidEstimator:
         if begins:
             self._fall[fall.MODEL_XI] = np.nan
             self._began = time
+            self._loads[:] = np.nan
         else:
             offset = self._correction()[0]
             loaded = int(np.argmax(memory.load))
             warns = self._watch(self._corners, memory, offset, self._period, self._fall)
             warns &= time - self._began > SETTLES
+            # What the legs give by as the load moves looks like a sole that tips.
+            loads = np.where(np.isnan(self._loads), memory.torque, self._loads)
+            self._loads = loads + (memory.torque - loads) * self._period / fall.SLOPE_TIME
+            uncertain = self._give_std + abs(change[0]) + FLEXION_ERROR * self._given[0]
+            tilts = uncertain * float(np.abs(memory.torque - loads).max())
+            tilts += 2.0 * self._given[1]  # a joint on its way to the other side
+            warns &= tilts < fall.TIPS or self._fall[fall.MARGIN] < 0.0
             if warns and (not self._reason or self._reason == self._repeated):
                 tilt = self._fall[fall.FEET + fall.ANGLE :: fall.ROW][loaded]
                 if time > self._warning_until:
@@ -395,6 +406,9 @@ class HumanoidEstimator:
                 theta, cov, std = self.diagnosis.correction(jacobian)
             self._theta, self._sigma = theta, (cov, std)
             self._found_give = np.clip(theta[self._give], 0.0, MOST_GIVE)
+            row = np.eye(self.layout.count)[[self._give.start]]
+            _, ((variance,),) = self.diagnosis.inference.average(row)
+            self._give_std = float(np.sqrt(variance))
         return new
 
     def _correction(self) -> tuple[Array, float]:
