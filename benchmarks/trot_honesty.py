@@ -250,7 +250,7 @@ def unnamed(run: TrotRun, full: bool, seed: int) -> Iterator[Task]:
             tuple(case("rope", k) for k in range(2)),
         )
     rng = np.random.default_rng([seed, 1])
-    for i in range(60 if full else 8):  # some corner, some phase of the gait
+    for i in range(60 if full else 4):  # some corner, some phase of the gait
         corner = np.array(CORNERS[0]) * [*rng.choice([-1.0, 1.0], 2), 1.0]
         later = rng.uniform(0.0, 1.0)
         for name, mass, height, offset in (
