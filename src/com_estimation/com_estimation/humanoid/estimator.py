@@ -45,11 +45,6 @@ STALE = (
 UNEXPLAINED = "no known culprit explains the wrenches: check encoders and force sensors, then reset"
 # of the CoM's height, that a joint moves the CoM by unit: it may be stuck
 NEGLIGIBLE = 1e-3
-# s, in which the legs' flexibility and backlash are used as they are found; rad/(N m) and rad, their
-# upper bounds: legs that give by more would sink by a tenth of their length
-FLEXION_TIME, MOST_GIVE = 1.0, (1e-3, 1e-2)
-FLEXION_ERROR = 0.1  # of the flexibility, that differs from joint to joint and in motion
-SETTLES = 0.1  # s after a start or gap, until the soles' rates are known
 JUMPING = (
     "the position of {} jumps back and forth between two values: two drivers publish joint_states, "
     "stop one"
@@ -58,6 +53,25 @@ FROZEN_WRENCH = (
     "the wrench of {} stays the same to the last bit although it carries load and the robot moves: "
     "check its sensor"
 )
+
+
+@dataclass(frozen=True)
+class GiveOptions:
+    """How the legs' flexibility and backlash are taken out of the joints' positions.
+
+    Attributes:
+        time: s, time constant with which what is found is used: a step of the positions would be a
+            step of the CoM; a window of 0.24 s must see nearly constant values.
+        most: rad/(N m) and rad, upper bounds: legs that give by more would sink by a tenth of their
+            length.
+        error: of the flexibility, by which joints differ, and by which it differs in motion.
+        settling: s after a start or gap, until the soles' rates are known.
+    """
+
+    time: float = 1.0
+    most: tuple[float, float] = (1e-3, 1e-2)
+    error: float = 0.1
+    settling: float = 0.1
 
 
 class Mode(IntEnum):
@@ -153,6 +167,7 @@ class HumanoidEstimator:
         plant = self.layout.plant
         self._memory = step.make_memory(plant)
         self._fall = np.zeros(fall.FEET + fall.ROW * len(points))
+        self._options = GiveOptions()
         at = plant.blocks.flexibility
         self._give = slice(at, at + 2)
         self._leg_joints = plant.tree.q_index[plant.joint[:, 0]]
@@ -259,7 +274,7 @@ class HumanoidEstimator:
         plant, memory = self.layout.plant, self._memory
         # Slowly: a step of the positions would be a step of the CoM.
         change = self._found_give - self._given
-        self._given += change * self._period / FLEXION_TIME
+        self._given += change * self._period / self._options.time
         bent, torque = q.copy(), memory.torque
         sides = np.tanh(torque / plant.blocks.light)
         bent[self._leg_joints] -= self._given[0] * torque + self._given[1] * sides
@@ -273,11 +288,11 @@ class HumanoidEstimator:
             offset = self._correction()[0]
             loaded = int(np.argmax(memory.load))
             warns = self._watch(self._corners, memory, offset, self._period, self._fall)
-            warns &= time - self._began > SETTLES
+            warns &= time - self._began > self._options.settling
             # What the legs give by as the load moves looks like a sole that tips.
             loads = np.where(np.isnan(self._loads), memory.torque, self._loads)
             self._loads = loads + (memory.torque - loads) * self._period / fall.SLOPE_TIME
-            uncertain = self._give_std + abs(change[0]) + FLEXION_ERROR * self._given[0]
+            uncertain = self._give_std + abs(change[0]) + self._options.error * self._given[0]
             tilts = uncertain * float(np.abs(memory.torque - loads).max())
             tilts += 2.0 * self._given[1]  # a joint on its way to the other side
             warns &= tilts < fall.TIPS or self._fall[fall.MARGIN] < 0.0
@@ -405,7 +420,7 @@ class HumanoidEstimator:
             with self.lock:
                 theta, cov, std = self.diagnosis.correction(jacobian)
             self._theta, self._sigma = theta, (cov, std)
-            self._found_give = np.clip(theta[self._give], 0.0, MOST_GIVE)
+            self._found_give = np.clip(theta[self._give], 0.0, self._options.most)
             row = np.eye(self.layout.count)[[self._give.start]]
             _, ((variance,),) = self.diagnosis.inference.average(row)
             self._give_std = float(np.sqrt(variance))

@@ -69,7 +69,6 @@ HELD = 8.0  # quarter strides after an alarm, for which only the trunk is estima
 TESTED = [0, 1, 2]  # states m, m c_x, m c_y: those of the payload test
 JUMP = 3.0  # by which the variance factor rises at once where something heavy drops
 
-LIGHTER = 3.0  # standard deviations of a step of the mass, beyond which it is one
 _LIGHTER = (
     "since {:.2f} s the trunk seems {:.3g} kg lighter: a payload was taken off, or a rope or "
     "gantry lifts it, which looks the same and makes mass and CoM wrong: let it trot free"
@@ -406,7 +405,7 @@ class FloatingBaseEstimator:
         self._changed_at = self._alarm_at
         lost = pending.before[0] - self._memory.x[0]
         self._remark = ""
-        if lost > LIGHTER * np.sqrt(2.0 * pending.test.scatter[0, 0]):
+        if lost > self.options.lighter * np.sqrt(2.0 * pending.test.scatter[0, 0]):
             self._remark = _LIGHTER.format(self._changed_at, lost)
 
     @property

@@ -204,6 +204,12 @@ class FloatingBaseOptions:
     false_alarms_per_hour: float = parameter(
         0.1, "of a payload, before they are confirmed or withdrawn", (1e-6, 1e3)
     )
+    lighter: float = parameter(
+        3.0,
+        "standard deviations of a stride's mass, beyond which a trunk that becomes lighter may hang "
+        "on a rope, and the reason says so",
+        NOT_NEGATIVE,
+    )
     contact_load: float = parameter(
         CONTACT_LOAD,
         "fraction of the robot's weight above which a foot is in contact",
