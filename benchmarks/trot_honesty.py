@@ -316,6 +316,7 @@ def drawn(case: str, std: Array, rng: np.random.Generator) -> tuple[Errors, Arra
             part["tilt"],
             part["arm"],
             float(part["delay"][0]),
+            float(part["late"][0]),
         )
         return errors, np.maximum(1.0 + part["link"], 0.2)
     spread = 0.03 * normal(12)
@@ -362,6 +363,12 @@ def wrong_model(
         return lengthened(log.model, legs, *off)
     if case == "heavy link CoMs":
         return moved_links(log.model, legs, 0.02 * rng.uniform(-root3, root3, (12, 3)))
+    if case.startswith("ensemble"):
+        hips = np.zeros((4, 3))
+        hips[:, :2] = Priors().hip * np.linalg.norm(legs[0].hip - legs[3].hip)
+        hips *= rng.standard_normal((4, 3))
+        moved = lengthened(log.model, legs, np.zeros((4, 3)), hips)
+        return weighed(moved, legs, links)
     return weighed(log.model, legs, links)
 
 
