@@ -278,7 +278,9 @@ class HumanoidEstimator:
         bent, torque = q.copy(), memory.torque
         sides = np.tanh(torque / plant.blocks.light)
         bent[self._leg_joints] -= self._given[0] * torque + self._given[1] * sides
-        closed = self._step(plant, bent, R, wrenches, self._period, self._length, memory)
+        closed = self._step(
+            plant, bent, R, wrenches, self._period, self._length, memory
+        )
         self._check_load(time)
         if begins:
             self._fall[fall.MODEL_XI] = np.nan
@@ -291,8 +293,12 @@ class HumanoidEstimator:
             warns &= time - self._began > self._options.settling
             # What the legs give by as the load moves looks like a sole that tips.
             loads = np.where(np.isnan(self._loads), memory.torque, self._loads)
-            self._loads = loads + (memory.torque - loads) * self._period / fall.SLOPE_TIME
-            uncertain = self._give_std + abs(change[0]) + self._options.error * self._given[0]
+            self._loads = (
+                loads + (memory.torque - loads) * self._period / fall.SLOPE_TIME
+            )
+            uncertain = (
+                self._give_std + abs(change[0]) + self._options.error * self._given[0]
+            )
             tilts = uncertain * float(np.abs(memory.torque - loads).max())
             tilts += 2.0 * self._given[1]  # a joint on its way to the other side
             warns &= tilts < fall.TIPS or self._fall[fall.MARGIN] < 0.0

@@ -425,7 +425,7 @@ def _joints(plant: Plant, m: Memory) -> None:
 def _late_imu(plant: Plant, dt: float, m: Memory) -> None:
     """Column of the IMU's delay d: the model is rotated by e = -d w about the standing soles' o.
 
-      F: -M e x g; -c x M (e x g), as of a tilt.  H: -m e' x (x - o), for each body, and its spin
+    F: -M e x g; -c x M (e x g), as of a tilt.  H: -m e' x (x - o), for each body, and its spin
     """
     H, F, turn, spin = m.momentum, m.force, np.empty((3, 3)), np.empty(3)
     set_product(m.R[1, 0], m.R[0, 0].T, turn)

@@ -206,8 +206,8 @@ class FloatingBaseOptions:
     )
     lighter: float = parameter(
         3.0,
-        "standard deviations of a stride's mass, beyond which a trunk that becomes lighter may hang "
-        "on a rope, and the reason says so",
+        "standard deviations of a stride's mass, beyond which a lighter trunk may hang on "
+        "a rope, and the reason says so",
         NOT_NEGATIVE,
     )
     contact_load: float = parameter(
