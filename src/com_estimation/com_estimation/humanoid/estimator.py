@@ -170,7 +170,13 @@ class HumanoidEstimator:
         self._options = GiveOptions()
         at = plant.blocks.flexibility
         self._give = slice(at, at + 2)
-        self._leg_joints = plant.tree.q_index[plant.joint[:, 0]]
+        joints = plant.tree.q_index[plant.joint[:, 0]]
+        self._given, self._loads = np.zeros(2), np.full(len(joints), np.nan)
+        self._bent = np.zeros(model.n_joints)  # positions less what the joints give
+        own = joints, self._memory.torque, plant.blocks.light, self._options.time
+        self._giving = (*own, self._given, self._loads, self._bent)
+        given = self._bent, np.zeros(2), 0.0, *self._giving
+        self._take_out = entry_point(fall.take_out_give, *given)
         self._q, feet = np.zeros(model.n_joints), len(plant.foot_body)
         sample = (
             self._q,
@@ -202,9 +208,8 @@ class HumanoidEstimator:
             self._theta = np.zeros(self.layout.count)  # by the last inference
             self._sigma = np.full((3, 3), np.nan), np.nan
         # rad/(N m), and rad of backlash: used so far; inferred
-        self._given, self._found_give = np.zeros(2), np.zeros(2)
+        self._given[:], self._found_give = 0.0, np.zeros(2)
         self._give_std = float(self.layout.tolerance[self._give.start])  # rad/(N m)
-        self._loads = np.zeros(len(self._leg_joints))  # N m, usual torques
         self.closed.clear()
         self._time, self._frozen_until = -np.inf, -np.inf
         self._wrong_load, self._reason, self.warned_at, self.warned_of = (
@@ -272,34 +277,25 @@ class HumanoidEstimator:
             self._memory.phase[:] = -1
         begins = self._memory.phase[0] < 0
         plant, memory = self.layout.plant, self._memory
-        # Slowly: a step of the positions would be a step of the CoM.
-        change = self._found_give - self._given
-        self._given += change * self._period / self._options.time
-        bent, torque = q.copy(), memory.torque
-        sides = np.tanh(torque / plant.blocks.light)
-        bent[self._leg_joints] -= self._given[0] * torque + self._given[1] * sides
+        if memory.phase[0] < 2:  # the torques are of another time
+            self._loads[:] = np.nan
+        moved = self._take_out(q, self._found_give, self._period, *self._giving)
         closed = self._step(
-            plant, bent, R, wrenches, self._period, self._length, memory
+            plant, self._bent, R, wrenches, self._period, self._length, memory
         )
         self._check_load(time)
         if begins:
             self._fall[fall.MODEL_XI] = np.nan
             self._began = time
-            self._loads[:] = np.nan
         else:
             offset = self._correction()[0]
             loaded = int(np.argmax(memory.load))
             warns = self._watch(self._corners, memory, offset, self._period, self._fall)
             warns &= time - self._began > self._options.settling
             # What the legs give by as the load moves looks like a sole that tips.
-            loads = np.where(np.isnan(self._loads), memory.torque, self._loads)
-            self._loads = (
-                loads + (memory.torque - loads) * self._period / fall.SLOPE_TIME
-            )
-            uncertain = (
-                self._give_std + abs(change[0]) + self._options.error * self._given[0]
-            )
-            tilts = uncertain * float(np.abs(memory.torque - loads).max())
+            wrong = abs(float(self._found_give[0] - self._given[0]))
+            wrong += self._give_std + self._options.error * float(self._given[0])
+            tilts = wrong * moved
             tilts += 2.0 * self._given[1]  # a joint on its way to the other side
             warns &= tilts < fall.TIPS or self._fall[fall.MARGIN] < 0.0
             if warns and (not self._reason or self._reason == self._repeated):

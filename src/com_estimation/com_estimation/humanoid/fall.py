@@ -35,7 +35,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from com_estimation.humanoid.step import Memory
+from com_estimation.humanoid.step import Memory, give
 from com_model.arrays import Array, Indices
 from com_model.compiled import compiled
 from com_model.contact import RELEASE_LOAD
@@ -328,6 +328,50 @@ def find_stuck(
             watch[MOVED, j] += gain * ((size > FINE) - watch[MOVED, j])
             watch[SPEED, j] += gain * (size / dt - watch[SPEED, j])
     return found, jumping, stopped
+
+
+@compiled()
+def take_out_give(
+    q: Array,
+    found: Array,
+    dt: float,
+    joints: Indices,
+    torque: Array,
+    light: float,
+    time: float,
+    given: Array,
+    loads: Array,
+    bent: Array,
+) -> float:
+    """Takes what the legs' joints give out of the positions, and follows their usual torques.
+
+    Args:
+        q: (n,) positions, rad or m.
+        found: (2,) rad/(N m) and rad, flexibility and backlash as inferred.
+        dt: s since the sample before.
+        joints: (j,) indices of the legs' joints in q.
+        torque: (j,) N m, theirs at the sample before.
+        light: N m, see step.Blocks.
+        time: s, time constant with which `given` follows `found`.
+        given: (2,) those in use, changed.
+        loads: (j,) N m, mean torques of the last SLOPE_TIME; NaN to start; changed.
+        bent: (n,) positions less what the joints give, set.
+
+    Returns:
+        The largest difference of a torque to its mean, N m.
+    """
+    most = 0.0
+    for i in range(2):
+        given[i] += (found[i] - given[i]) * dt / time
+    bent[:] = q
+    for k in range(len(joints)):
+        flexes, sides = give(torque[k], light)
+        bent[joints[k]] -= given[0] * flexes + given[1] * sides
+        if np.isnan(loads[k]):
+            loads[k] = torque[k]
+        most = max(most, abs(torque[k] - loads[k]))
+        loads[k] += (torque[k] - loads[k]) * dt / SLOPE_TIME
+    return most
 
 
 @compiled()
