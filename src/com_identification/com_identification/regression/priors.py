@@ -143,7 +143,8 @@ def loaded_priors(priors: BodyPriors, difference: float, variance: float) -> Bod
         return priors
     mass_std, com_std = priors.mass_std.copy(), priors.com_std.copy()
     mass_std[b] = np.hypot(mass_std[b], load)
-    shift = load / priors.mass[b] * np.cbrt(priors.mass[b] / _WATER)
+    # times the size of a cube of water
+    shift = load / priors.mass[b] * np.cbrt(priors.mass[b] / 1000.0)
     com_std[b] = np.where(com_std[b] > 0.0, np.hypot(com_std[b], shift), 0.0)
     return replace(priors, mass_std=mass_std, com_std=com_std)
 
