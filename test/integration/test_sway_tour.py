@@ -21,7 +21,8 @@ class Robot:
         self.names = list(self.robot.model.joint_names)
         self.states = world.collect(MotionState, "motion/state")
         self.commands = world.collect(JointTrajectory, "joint_trajectory")
-        self.node = world.start(SwayTourNode, **self.robot.parameters, **parameters)
+        given = {"joint_timeout": 30.0, **self.robot.parameters, **parameters}
+        self.node = world.start(SwayTourNode, **given)
 
     def step(self, count):
         for _ in range(count):
