@@ -171,7 +171,7 @@ def identify_walking(
             unknowns = replace(unknowns, mean=prior.mean - shift)
             robot = with_theta(robot, unknowns.theta(z))
     unseen, x = _select(made, slice(split, None)), unknowns.coefficients(z)
-    gates = accept(found, unknowns, unseen, scale)
+    gates = accept(found, unknowns, unseen, scale, 1.0 / data[0].period)
     # errors of the model move the estimate in proportion to what they leave unexplained
     # rigid joints, hard ground and an IMU without delay leave 1.6 % unexplained
     factor = max(1.0, unexplained(unseen, x, unknowns.gain_columns) / 1.6) ** 2

@@ -81,7 +81,11 @@ def condition(
         usable &= np.isfinite(readings).all(axis=1) & ~held
     time, first = np.unique(log.time[usable], return_index=True)
     first = np.flatnonzero(usable)[first]
-    period = float(np.median(np.diff(time))) if len(time) > 1 else np.inf
+    steps, period = np.diff(time), np.inf
+    if len(steps):
+        usual = np.median(steps)
+        # stamps since 1970 in floating point are rounded to 0.2 us, 1e-4 of a step
+        period = float(steps[np.abs(steps - usual) <= 1e-3 * usual].mean())
     if round(1.0 / period) < _LEAST_RATE:
         raise WalkError(
             f"joint states come {1.0 / period:.0f} times a second: expected {_LEAST_RATE:g} Hz, "
