@@ -56,6 +56,7 @@ ALL = (
     "humanoid_walk",
     "closed_loop",
     "walk_robustness",
+    "walk_faults",
     "walk_velocity",
     "diagnosis",
     "diagnosis_baselines",
