@@ -91,7 +91,8 @@ def condition(
             f"joint states come {1.0 / period:.0f} times a second: expected {_LEAST_RATE:g} Hz, "
             "better 500 Hz. Raise the driver's rate"
         )
-    grid = np.arange(time[0], time[-1], period)
+    count = int(np.ceil((time[-1] - time[0]) / period - 1e-6))
+    grid = time[0] + period * np.arange(count)  # arange(time[0], ...) rounds the step
     # 3.5 periods without a sample are a gap
     usable, gaps = (
         np.ones(len(grid), dtype=np.bool_),
