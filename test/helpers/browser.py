@@ -44,6 +44,7 @@ class Browser:
         self._profile = profile
         self._numbers = itertools.count(1)
         self.requests, self.errors = [], []
+        self._socket = None
 
     def __enter__(self):
         from websockets.sync.client import connect
@@ -62,8 +63,12 @@ class Browser:
             f"http://127.0.0.1:{port}/json", timeout=120
         ) as answer:
             pages = [page for page in json.load(answer) if page["type"] == "page"]
+        # without pings: their answers wait behind messages that nobody reads at the moment
         self._socket = connect(
-            pages[0]["webSocketDebuggerUrl"], max_size=None, open_timeout=180
+            pages[0]["webSocketDebuggerUrl"],
+            max_size=None,
+            open_timeout=180,
+            ping_interval=None,
         )
         for domain in ("Page", "Runtime", "Network"):
             self.call(f"{domain}.enable")
@@ -84,7 +89,13 @@ class Browser:
             json.dumps({"id": number, "method": method, "params": parameters})
         )
         while True:
-            message = json.loads(self._socket.recv(timeout=240))
+            try:
+                message = json.loads(self._socket.recv(timeout=240))
+            except TimeoutError:
+                raise TimeoutError(
+                    f"the browser does not answer {method} {parameters}; asked for: "
+                    f"{self.requests}; errors: {self.errors}"
+                ) from None
             if message.get("id") == number:
                 assert "error" not in message, message
                 return message["result"]
@@ -106,8 +117,10 @@ class Browser:
         """Wait until condition() is true; return its value."""
         end = time.monotonic() + timeout
         while not (value := condition()):
+            self._read()
             assert time.monotonic() < end, (
-                f"in vain waited until {what}; errors: {self.errors}"
+                f"in vain waited until {what}; asked for: {self.requests}; "
+                f"errors: {self.errors}"
             )
             time.sleep(0.2)
         return value
@@ -155,6 +168,14 @@ class Browser:
             return (self._profile / "DevToolsActivePort").read_text().split()[0]
         except (OSError, IndexError):
             return None
+
+    def _read(self):
+        """Take in what the browser has reported; a full queue would stop it."""
+        while self._socket is not None:
+            try:
+                self._note(json.loads(self._socket.recv(timeout=0)))
+            except TimeoutError:
+                return
 
     def _note(self, message):
         if message.get("method") == "Network.requestWillBeSent":

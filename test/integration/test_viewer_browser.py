@@ -5,6 +5,7 @@ Skipped where there is no Chromium (Debian: apt-get install chromium).
 
 import re
 from contextlib import closing
+from itertools import count
 from urllib.parse import urlparse
 
 import numpy as np
@@ -67,9 +68,14 @@ def hoap2():
     return load_robot("hoap2")
 
 
+# each page at a port of its own: a connection that the browser opened in advance, and that has not
+# noticed the end of the server before, would be used for the next one
+PORTS = count(8300, 10)
+
+
 @pytest.fixture
 def page():
-    page = Page(port=8300)
+    page = Page(port=next(PORTS))
     yield page
     page.close()
 
@@ -339,7 +345,7 @@ def test_another_origin_sees_nothing(window, page):
     window.open(page.address)
     window.wait_for(lambda: page.server.get_clients(), "the page is open")
     socket = page.address.replace("http", "ws", 1).partition("?")[0]
-    with closing(Page(port=8400)) as other:  # another origin: another port
+    with closing(Page(port=next(PORTS))) as other:  # another origin: another port
         window.open(other.address)
         window.wait_for(lambda: other.server.get_clients(), "the other page is open")
         protocol = f"viser-v{viser.__version__}"
