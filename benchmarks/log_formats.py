@@ -12,6 +12,7 @@ ros1                  a ROS 1 bag
 own_message           messages of a type of one's own, by a mapping
 csv                   degrees, deg/s, g
 csv_sparse            rows of joints and rows of the IMU, as PlotJuggler writes them
+csv_state             Unitree's state messages as a table, the names of its fields; no mapping
 csv_two_files         joints in one file, IMU in another
 csv_dates             times as ISO 8601
 csv_rounded           four decimals
@@ -346,8 +347,8 @@ class Formats:
 
         return self._tables(".mat", write)
 
-    def lowstate(self) -> tuple[list[Path], Path | None]:
-        """Unitree's state messages, in the order of the motors."""
+    def _state(self) -> tuple[str, list[int]]:
+        """Type of the robot's state messages, and places of its joints by motor."""
         names = self.robot.believed.joint_names
         kind, motors = next(
             (kind, robot)
@@ -355,7 +356,32 @@ class Formats:
             for kind in set(robot.type_names) & set(SIZES)
             if set(robot.joints) == set(names)
         )
-        order = [names.index(name) for name in motors.joints]
+        return kind, [names.index(name) for name in motors.joints]
+
+    def csv_state(self) -> tuple[list[Path], Path | None]:
+        """Unitree's state messages as PlotJuggler writes them, with rows of another topic."""
+        _, order = self._state()
+        files = []
+        for k, data in enumerate(self.data):
+            table = {"__time": START + data["t"] + self.rng.uniform(0, 1e-3)}
+            for i, j in enumerate(order):
+                for name, of in (("q", "q"), ("dq", "dq"), ("tau_est", "tau")):
+                    table[f"/lowstate/motor_state[{i}]/{name}"] = data[of][:, j]
+            for name, of in (("gyroscope", "gyro"), ("accelerometer", "force")):
+                for i in range(3):
+                    table[f"/lowstate/imu_state/{name}[{i}]"] = data[of][:, i]
+            for i, j in enumerate((3, 0, 1, 2)):
+                table[f"/lowstate/imu_state/quaternion[{i}]"] = data["turn"][:, j]
+            table["/lowstate/tick"] = np.rint(1e3 * data["t"]) + 1000.0
+            other = {"__time": table["__time"] + 5e-4, "/lowcmd/motor_cmd[0]/q": 0.1}
+            frames = [pandas.DataFrame(each) for each in (table, other)]
+            files.append(self.folder / f"state_{k}.csv")
+            pandas.concat(frames).sort_values("__time").to_csv(files[-1], index=False)
+        return files, None
+
+    def lowstate(self) -> tuple[list[Path], Path | None]:
+        """Unitree's state messages, in the order of the motors."""
+        kind, order = self._state()
         types: dict = {}
         for name, text in STATE_TYPES[kind].definitions.items():
             types.update(get_types_from_msg(text, name))
@@ -583,6 +609,7 @@ FORMATS = (
     "own_message",
     "csv",
     "csv_sparse",
+    "csv_state",
     "csv_two_files",
     "csv_dates",
     "csv_rounded",

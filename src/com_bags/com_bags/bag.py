@@ -24,9 +24,8 @@ from rosbags.typesys import Stores, get_typestore
 from com_bags import storage
 from com_bags.channels import Conversion
 from com_bags.conversions import Converter, convert
-from com_bags.exceptions import BagError, StorageError, TableError
+from com_bags.exceptions import BagError, StorageError
 from com_bags.log_format import LogFormat
-from com_bags.mapping import LogMapping
 from com_bags.other_files import ROS1_MAGIC, Ros1File, TableFile, standard_definition
 from com_bags.storage import McapFile, Message, SqliteFile
 from com_bags.tables import is_table
@@ -289,15 +288,9 @@ class Bag:
             )
 
     def _open_table(self) -> None:
-        """Opens a table by its mapping."""
-        about = self._format
-        if about is None or about.mapping is None:
-            raise TableError(
-                "a table needs a mapping of its columns: --mapping FILE. "
-                "`identify TABLE --robot ROBOT --guess` proposes one",
-                str(self.path),
-            )
-        file = TableFile(self.path, LogMapping(about.mapping, about.joints, about.feet))
+        """Opens a table."""
+        about = self._format or LogFormat(())
+        file = TableFile(self.path, about.table_mapping)
         self.notes += file.notes
         self._files.append(file)
 

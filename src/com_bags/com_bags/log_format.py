@@ -11,10 +11,16 @@ from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from com_bags.channels import JOINT_STATE, Conversion
 from com_bags.decoding import message_types
-from com_bags.exceptions import DefinitionError, TopicError
+from com_bags.exceptions import DefinitionError, TableError, TopicError
 from com_bags.mapping import LogMapping
 from com_bags.message_layout import Types
-from com_bags.robot_states import STATE_ROBOTS, STATE_TYPES, state_conversions
+from com_bags.robot_states import (
+    STATE_ROBOTS,
+    STATE_TYPES,
+    state_conversions,
+    state_table,
+)
+from com_bags.tables import Table, read_table
 from com_model import Foot, RobotModel
 
 FORMATS = tuple(name for robot in STATE_ROBOTS for name in robot.formats)
@@ -96,15 +102,43 @@ class LogFormat:
                     found += state_conversions(kind, topic, names, self.name)
         return found
 
-    def table_types(self) -> set[str]:
-        """Types of the messages that are made of a table's rows, at a glance.
+    def table_mapping(self, table: Table) -> LogMapping:
+        """What a table's columns are: by the mapping, or by the names of a state's fields.
+
+        Args:
+            table: The table.
 
         Raises:
             ConfigError: The mapping is no YAML file.
+            BagError: There is none, and the columns are not those of a known robot.
         """
-        if self.mapping is None:
-            return set()
-        return LogMapping(self.mapping, self.joints, self.feet).types()
+        data, path = None, self.mapping
+        if path is None:
+            path, names = Path(table.source), (*self.joints, *self.links)
+            data = state_table(table, names, self.name)
+            if data is None:
+                raise TableError(
+                    "a table needs a mapping of its columns: --mapping FILE. "
+                    "`identify TABLE --robot ROBOT --guess` proposes one",
+                    table.source,
+                )
+        return LogMapping(path, self.joints, self.feet, data)
+
+    def table_types(self, path: str) -> set[str]:
+        """Types of the messages that are made of a table's rows, at a glance.
+
+        Args:
+            path: Of the table.
+
+        Raises:
+            ConfigError: The mapping is no YAML file.
+            BagError: The table cannot be read, or is that of another robot.
+        """
+        if self.mapping is not None:
+            return LogMapping(self.mapping, self.joints, self.feet).types()
+        with suppress(TableError):
+            return self.table_mapping(read_table(path)).types()
+        return set()
 
     def types(self, connection: Connection) -> Types:
         """Definitions of a connection's type: the bag's own, the user's, or those known here.

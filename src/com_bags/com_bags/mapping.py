@@ -249,6 +249,7 @@ class LogMapping:
         path: Of the YAML file.
         joints: Joints of the URDF, in its order.
         feet: Topic of each foot's wrench, by the foot's frame.
+        data: Its content; None: it is read.
 
     Attributes:
         tables: When the rows of each table are, after conversions(); "" is the log itself, others
@@ -259,9 +260,13 @@ class LogMapping:
     """
 
     def __init__(
-        self, path: Path, joints: Sequence[str], feet: Mapping[str, str]
+        self,
+        path: Path,
+        joints: Sequence[str],
+        feet: Mapping[str, str],
+        data: Any = None,
     ) -> None:
-        data = read_yaml(path)
+        data = read_yaml(path) if data is None else data
         self._section = Section(nested(data), str(path))
         self._joints, self._feet = tuple(joints), feet
         self._reader = ChannelReader(joints)

@@ -166,7 +166,7 @@ class TableFile:
 
     Args:
         path: Of the table.
-        mapping: What its columns are.
+        mapping_of: Says what a table's columns are.
 
     Attributes:
         conversions: What becomes what.
@@ -179,13 +179,14 @@ class TableFile:
         TableError: It cannot be read, or no row is left.
     """
 
-    def __init__(self, path: Path, mapping: LogMapping) -> None:
-        self.damage, self.notes = "", list[str]()
-        tables: dict[str, Table] = {}
+    def __init__(self, path: Path, mapping_of: Callable[[Table], LogMapping]) -> None:
+        tables = {"": read_table(path)}
+        self.damage, self.notes = "", list(tables[""].notes)
+        mapping = mapping_of(tables[""])
 
         def columns_of(name: str) -> list[str]:
             if name not in tables:
-                tables[name] = read_table(path.parent / name if name else path)
+                tables[name] = read_table(path.parent / name)
                 self.notes.extend(tables[name].notes)
             return list(tables[name].columns)
 

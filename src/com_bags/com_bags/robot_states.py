@@ -3,18 +3,25 @@
 Unitree's robots publish no joint_states, but LowState: numbered motors and an IMU. Where a bag has
 such a topic, joint states and readings of the IMU are made of it. Which motor is which joint
 depends on the robot, and is known by the names of the URDF's joints. The spacing of times is that
-of the robot's own clock, which begins with the recorder's.
+of the robot's own clock, which begins with the recorder's. Tables whose columns have the names of
+the message's fields, as programs write them that make tables of bags, are read alike.
 
 Sources: Unitree's message definitions and the joint indices of its SDK's documentation
 (unitree_ros2, unitree_sdk2).
 """
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
+
+import numpy as np
 
 from com_bags.channels import IMU, JOINT_STATE, Channel, Conversion
+from com_bags.column_names import find_time, rises
 from com_bags.exceptions import TopicError
+from com_bags.tables import Table
 from com_model.text import listing
 
 _MOTORS_ONLY = (
@@ -332,3 +339,99 @@ def state_conversions(
         Conversion(topic, topic, JOINT_STATE, motors, joints, "", clock, zero),
         Conversion(topic, topic, IMU, readings, (), frame, clock),
     ]
+
+
+def state_table(
+    table: Table, names: Collection[str], wanted: str = ""
+) -> dict[str, Any] | None:
+    """The mapping of a table whose columns are the fields of state messages.
+
+    Names may be /lowstate/motor_state[0]/q, motor_state.0.q, motorState_0_q and the like.
+
+    Args:
+        table: Of any robot.
+        names: Joints and links of the URDF.
+        wanted: Name of the format, as the user says; "": the robot is found by the names.
+
+    Returns:
+        Content of a mapping file; None: its columns are no such fields.
+
+    Raises:
+        TopicError: They are those of another robot, or of motors in place of joints.
+    """
+    columns = {_plain(name): name for name in table.columns}
+    found: list[tuple[tuple[int, bool], dict[str, Any]]] = []
+    refused: TopicError | None = None
+    for type_name, state in STATE_TYPES.items():
+        first = _plain(state.position.format(0))
+        ending = next((name for name in columns if name.endswith(first)), None)
+        if ending is None:
+            continue
+        before = ending.removesuffix(first)
+        try:
+            robot = state_robot(type_name, names, table.source, wanted)
+        except TopicError as error:
+            refused = error
+            continue
+        own = {
+            plain.removeprefix(before): name
+            for plain, name in columns.items()
+            if plain.startswith(before)
+        }
+        mapping = _state_mapping(state, robot, own, table)
+        if mapping is not None:
+            joints = len({*robot.joints} & {*names})
+            found.append(((joints, "imu" in mapping), mapping))
+    if not found and refused is not None:
+        raise refused
+    return max(found, key=lambda each: each[0])[1] if found else None
+
+
+def _state_mapping(
+    state: StateType,
+    robot: StateRobot,
+    columns: Mapping[str, str],
+    table: Table,
+) -> dict[str, Any] | None:
+    """A mapping of columns by their plain names; None without positions or a time."""
+
+    def named(paths: Collection[str]) -> list[str]:
+        found = [columns.get(_plain(path), "") for path in paths]
+        return found if all(found) else []
+
+    def values(path: str, count: int) -> list[str]:
+        return named([f"{path}[{i}]" for i in range(count)])
+
+    mode = columns.get(_plain(state.motors_only)) if state.motors_only else None
+    if mode and np.nanmax(table.columns[mode]) != 0.0:
+        raise TopicError(_MOTORS_ONLY, table.source, "joint states")
+    motors = [(i, name) for i, name in enumerate(robot.joints) if name]
+    motors = [each for each in motors if named([state.position.format(each[0])])]
+    tick = columns.get(_plain(state.tick))
+    time: Any = find_time(table)
+    if tick and rises(table, tick):
+        time = {"column": tick, "unit": "ms"}
+    if not motors or time is None:
+        return None
+    joints: dict[str, Any] = {"names": [name for _, name in motors]}
+    for key, path in (
+        ("position", state.position),
+        ("velocity", state.velocity),
+        ("effort", state.effort),
+    ):
+        joints[key] = named([path.format(i) for i, _ in motors])
+    imu: dict[str, Any] = {
+        "gyro": values(state.angular_velocity, 3),
+        "acceleration": values(state.acceleration, 3),
+        "orientation": values(state.orientation, 4),
+        "order": "wxyz",
+    }
+    mapping = {"time": time, "joints": joints}
+    if imu["gyro"] and imu["acceleration"]:
+        mapping["imu"] = imu
+    return {key: {k: v for k, v in part.items() if v} for key, part in mapping.items()}
+
+
+def _plain(path: str) -> str:
+    """A path's letters and digits, however its parts are joined: motorstate0q."""
+    return re.sub(r"[^a-z0-9]", "", path.lower())

@@ -3,6 +3,7 @@
 import sqlite3
 
 import numpy as np
+import pandas
 import pytest
 from lowstate import message, write_humble
 from rosbags.rosbag2 import StoragePlugin, Writer
@@ -357,3 +358,83 @@ def test_a_bag_with_its_own_definition(tmp_path):
     log, warnings = read(tmp_path / "bag", model, "imu")
     assert len(log.time) == 40
     assert not any("no definition" in text for text in warnings)
+
+
+STYLES = {
+    # time, field of a motor, field of the IMU, others
+    "PlotJuggler": (
+        "__time",
+        "/lowstate/motor_state[{}]/{}",
+        "/lowstate/imu_state/{}[{}]",
+        "/lowstate/{}",
+    ),
+    "pandas": ("stamp", "motor_state.{}.{}", "imu_state.{}.{}", "{}"),
+    "by hand": ("time", "motorState_{}_{}", "imuState_{}_{}", "{}"),
+    "Go1": ("time_ms", "motorState[{}].{}", "imu.{}[{}]", "{}"),
+}
+
+
+def state_csv(path, style, motors, rows=200, **further):
+    """A table of state messages, every other row of another topic; the positions by motor."""
+    time, motor, imu, field = STYLES[style]
+    table = values(rows, motors)
+    data = {time: (1e3 if time == "time_ms" else 1.0) * 0.002 * np.arange(rows)}
+    for i in range(motors):
+        tau = "tauEst" if "motorState" in motor else "tau_est"
+        for k, name in enumerate(("q", "dq", tau)):
+            data[motor.format(i, name)] = table[:, i, k]
+        data[motor.format(i, "q_raw")] = 7.0 + 0 * table[:, i, 0]
+    for name, numbers in (
+        ("quaternion", (HALF, 0.0, HALF, 0.0)),
+        ("gyroscope", (0.1, 0.2, 0.3)),
+        ("accelerometer", (9.81, 0.0, 0.0)),
+    ):
+        data |= {
+            imu.format(name, i): 0.0 * data[time] + n for i, n in enumerate(numbers)
+        }
+    data |= {field.format(k): 0.0 * data[time] + v for k, v in further.items()}
+    own = pandas.DataFrame(data)
+    step = 0.5 * (own[time][1] - own[time][0])
+    other = pandas.DataFrame({time: own[time] + step, "other/q": 1.0})
+    pandas.concat([own, other]).sort_values(time).to_csv(path, index=False)
+    return table
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_a_table_of_state_messages_needs_no_mapping(tmp_path, style):
+    go2, model = STATE_ROBOTS[0], load_robot("go2")[0]
+    table = state_csv(tmp_path / "log.csv", style, 12)
+    order = [go2.joints.index(name) for name in model.joint_names]
+    log, _ = read(tmp_path / "log.csv", model, "imu")
+    np.testing.assert_allclose(
+        log.time - log.time[0], 0.002 * np.arange(200), atol=1e-9
+    )
+    np.testing.assert_allclose(log.position, table[:, order, 0], atol=1e-9)
+    np.testing.assert_allclose(log.effort, table[:, order, 2], atol=1e-9)
+    np.testing.assert_allclose(log.angular_velocity[0], [0.1, 0.2, 0.3], atol=1e-9)
+    np.testing.assert_allclose(log.up[0], [-1.0, 0.0, 0.0], atol=1e-9)
+    with Bag(tmp_path / "log.csv", LogFormat.of(model, ())) as bag:
+        velocities = bag.conversions[0].fields["velocity"]
+    motor = STYLES[style][1]
+    assert [each.path for each in velocities] == [
+        motor.format(i, "dq") for i in range(12)
+    ]
+
+
+def test_a_table_of_state_messages_has_the_robots_clock(tmp_path):
+    """Its ticks are even; times of receipt are not."""
+    state_csv(tmp_path / "log.csv", "PlotJuggler", 12, tick=1000 + 4 * np.arange(200))
+    log, _ = read(tmp_path / "log.csv", load_robot("go2")[0], "imu")
+    np.testing.assert_allclose(np.diff(log.time), 0.004, atol=1e-9)
+
+
+def test_a_table_of_motors_in_place_of_joints_is_refused(tmp_path):
+    state_csv(tmp_path / "log.csv", "PlotJuggler", 29, mode_pr=1)
+    with pytest.raises(TopicError, match="mode_pr"):
+        read(tmp_path / "log.csv", load_robot("g1")[0], "pelvis")
+
+
+def test_a_table_of_another_robot_is_refused_by_name(tmp_path, pair):
+    state_csv(tmp_path / "log.csv", "pandas", 12)
+    with pytest.raises(TopicError, match="is it the URDF of this robot"):
+        read(tmp_path / "log.csv", pair, "imu")

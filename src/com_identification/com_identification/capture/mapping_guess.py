@@ -1,6 +1,5 @@
 """Proposes what the columns of a table mean, by their names and ranges."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -8,6 +7,8 @@ import numpy as np
 import yaml
 
 from com_bags import Table
+from com_bags.column_names import find_time, name_words
+from com_bags.robot_states import state_table
 from com_model import Foot, RobotModel
 from com_model.dynamics import GRAVITY
 
@@ -15,7 +16,6 @@ _HEAD = """\
 # Proposed from names and ranges of the columns: check each line, above all units and signs.
 # A channel is a column's name, {column: NAME, unit: deg, scale: -1.0, offset: 0.0}, or a number.
 """
-_TIME = ("time", "t", "stamp", "timestamp", "seconds", "secs", "times")
 _OTHERS = (
     "vel",
     "dq",
@@ -49,26 +49,21 @@ def guess_mapping(table: Table, model: RobotModel, feet: Sequence[Foot]) -> str:
     Returns:
         YAML text; what was not found is a comment at the end.
     """
-    names = {name: _words(name) for name in table.columns}
+    links = model.joint_names + model.link_names
+    if (state := state_table(table, links)) is not None:
+        return _HEAD + _yaml(state)
+    names = {name: name_words(name) for name in table.columns}
     mapping: dict[str, Any] = {}
     lost: list[str] = []
-    rising = [
-        n for n, column in table.columns.items() if np.mean(np.diff(column) > 0.0) > 0.9
-    ]
-    time = next((n for n in rising if names[n] and names[n][0] in _TIME), None)
+    time = find_time(table)
     if time is None:
         lost.append("time: no rising column; give its name, or rate: HZ")
     else:
-        step = float(np.nanmedian(np.diff(table.columns[time])))  # 0.1 ms to 0.2 s
-        units = (("ns", 1e5), ("us", 200.0), ("ms", 0.2), ("s", -np.inf))
-        mapping["time"] = {
-            "column": time,
-            "unit": next(u for u, least in units if step >= least),
-        }
+        mapping["time"] = time
     joints: dict[str, Any] = {}
     efforts = {}
     for joint in model.joint_names:
-        own = [n for n, words in names.items() if _about(joint, words) and n != time]
+        own = [n for n, words in names.items() if _about(joint, words)]
         own = [n for n in own if not _has(names[n], _OTHERS)]
         efforts[joint] = _shortest(n for n in own if _has(names[n], _EFFORT))
         joints[joint] = _shortest(n for n in own if not _has(names[n], _EFFORT))
@@ -112,8 +107,11 @@ def guess_mapping(table: Table, model: RobotModel, feet: Sequence[Foot]) -> str:
         if turn := _axes(names, _TURN, "xyzw"):
             mapping["imu"]["orientation"] = turn
     mapping = {key: value for key, value in mapping.items() if value}
-    text = yaml.safe_dump(mapping, sort_keys=False, allow_unicode=True, width=100)
-    return _HEAD + text + "".join(f"# missing: {each}\n" for each in lost)
+    return _HEAD + _yaml(mapping) + "".join(f"# missing: {each}\n" for each in lost)
+
+
+def _yaml(mapping: Mapping[str, Any]) -> str:
+    return yaml.safe_dump(mapping, sort_keys=False, allow_unicode=True, width=100)
 
 
 def _foot(foot: Foot, table: Table, names: Names, weight: float) -> dict[str, Any]:
@@ -176,14 +174,9 @@ def _in_unit(
     }
 
 
-def _words(name: str) -> list[str]:
-    """The words of a name in small letters: leftHip.Fx_3 is left, hip, fx, 3."""
-    return re.findall(r"[a-z]+|\d+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower())
-
-
 def _about(what: str, words: Sequence[str]) -> bool:
     """Whether all words of a name are among others, consecutively."""
-    own, text = "/".join(_words(what)), "/".join(words)
+    own, text = "/".join(name_words(what)), "/".join(words)
     return f"/{own}/" in f"/{text}/"
 
 

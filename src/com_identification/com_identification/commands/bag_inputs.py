@@ -89,7 +89,7 @@ def split_files(
 def _types(path: str, robot: RobotInputs) -> set[str]:
     """Types that a file has, or that are made of its messages or rows."""
     if is_table(path):
-        return robot.log_format.table_types()
+        return robot.log_format.table_types(path)
     with Bag(path, robot.log_format) as bag:
         return {topic.type_name for topic in bag.topics()}
 
