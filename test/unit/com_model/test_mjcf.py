@@ -10,8 +10,7 @@ from com_model import RobotConfig, RobotModel, Sesc
 from com_model.commands import audit, inertials_to_mjcf, setup
 from com_model.exceptions import UrdfError
 from com_model.setup import describe
-from com_model.setup.gains import with_drives
-from com_model.setup.parts import Gains
+from com_model.setup.limbs import NoLegsError
 from com_model.urdf.editing import Inertial, edit_inertials
 from com_model.urdf.mjcf import drives_of_mjcf, is_mjcf, urdf_of_mjcf
 
@@ -216,11 +215,6 @@ def test_setup_takes_the_drives_of_the_model(odd, capsys):
     assert own["wrist"]["stiffness"] == pytest.approx(400.0)
     assert own["wrist"]["damping"] == pytest.approx(12.5)
     assert own["shoulder_x"] == {"armature": 0.01}  # a motor
-    chosen = Gains(*np.full((3, 2), 7.0))
-    found = with_drives(chosen, ("shoulder_x", "wrist"), own)
-    np.testing.assert_allclose(found.stiffness, [7.0, 400.0])
-    np.testing.assert_allclose(found.damping, [7.0, 12.5])
-    np.testing.assert_allclose(found.armature, 0.01)
 
 
 LEGS = """<mujoco model="four"><compiler angle="radian"/>
@@ -254,6 +248,100 @@ def test_a_configuration_has_the_drives_of_the_model(tmp_path):
         gains = servo.gains(joint)
         found = gains.stiffness, gains.damping, gains.armature
         assert found == pytest.approx((35.0, 0.7, 0.012))
+
+
+BIPED = """<mujoco model="two"><compiler angle="radian"/>
+  <default><position kp="{kp}" kv="1"/></default>
+  <worldbody><body name="trunk" pos="0 0 0.9"><freejoint/>
+  <geom type="box" size="0.1 0.15 0.2" pos="0 0 0.2" mass="20"/>
+  {legs}</body></worldbody><actuator>{drives}</actuator></mujoco>"""
+SIDE = """<body name="{n}_hip" pos="0 {y} 0"><joint name="{n}_yaw" axis="0 0 1" range="-1 1"/>
+  <joint name="{n}_roll" axis="1 0 0" range="-1 1"/>
+  <joint name="{n}_pitch" axis="0 1 0" range="-2 2"/>
+  <geom type="capsule" fromto="0 0 0 0 0 -0.4" size="0.04" mass="2"/>
+  <body name="{n}_shank" pos="0 0 -0.4"><joint name="{n}_knee" axis="0 1 0" range="0 2.5"/>
+  <geom type="capsule" fromto="0 0 0 0 0 -0.4" size="0.03" mass="2"/>
+  <body name="{n}_foot" pos="0 0 -0.4"><joint name="{n}_ankle_pitch" axis="0 1 0" range="-1 1"/>
+  <joint name="{n}_ankle_roll" axis="1 0 0" range="-1 1"/>
+  <geom type="box" size="0.1 0.05 0.02" pos="0.03 0 -0.03" mass="1"/></body></body></body>"""
+
+
+@pytest.mark.parametrize(("kp", "kept"), [(4000.0, True), (30.0, False)])
+def test_servos_too_soft_to_stand_are_replaced(tmp_path, capsys, kp, kept):
+    """Policies are trained with soft ones; the robot fell, and com_setup refused it."""
+    sides, parts = {"left": 0.1, "right": -0.1}, ("yaw", "roll", "pitch", "knee")
+    joints = [f"{n}_{p}" for n in sides for p in (*parts, "ankle_pitch", "ankle_roll")]
+    text = BIPED.format(
+        kp=kp,
+        legs="".join(SIDE.format(n=n, y=y) for n, y in sides.items()),
+        drives="".join(f'<position joint="{j}"/>' for j in joints),
+    )
+    (tmp_path / "two.xml").write_text(text)
+    assert setup.main([str(tmp_path / "two.xml")]) == 0
+    assert ("too soft" in capsys.readouterr().out) is not kept
+    servo = RobotConfig.from_file(tmp_path / "two.yaml").servo
+    found = {servo.gains(joint).stiffness for joint in joints}
+    assert (found == {kp}) is kept
+    assert min(found) > 300.0
+
+
+VIRTUAL = """<mujoco><worldbody><body name="pelvis" pos="0 0 1">
+  <joint name="tx" type="slide" axis="1 0 0"/><joint name="tz" type="slide" axis="0 0 1"/>
+  <joint name="tilt" axis="0 1 0"/><geom type="sphere" size="0.1"/>
+  <body name="leg" pos="0 0 -0.1"><joint name="hip" axis="0 1 0"/>
+  <geom type="capsule" fromto="0 0 0 0 0 -0.5" size="0.04"/></body></body></worldbody>
+  <actuator>{}</actuator></mujoco>"""
+
+
+def test_joints_that_stand_for_a_free_base_are_none_of_the_robot(tmp_path):
+    """As in models of planar robots; com_setup took them for a waist."""
+    path = tmp_path / "planar.xml"
+    path.write_text(VIRTUAL.format('<motor joint="hip"/>'))
+    model = RobotModel.from_mjcf(path)
+    assert (model.root_link, model.joint_names) == ("pelvis", ("hip",))
+    check(path, model)
+    path.write_text(VIRTUAL.format('<motor joint="hip"/><motor joint="tx"/>'))  # a rail
+    assert RobotModel.from_mjcf(path).joint_names == ("tx", "tz", "tilt", "hip")
+
+
+MESH = """<mujoco><compiler meshdir="meshes"/>
+  <asset><mesh file="shell.stl" scale="0.001 0.001 0.001"/>
+  <texture name="skin" type="2d" file="skin.png"/><material name="m" texture="skin"/></asset>
+  <worldbody><body name="base"><freejoint/>{}
+  <geom type="mesh" mesh="shell" material="m"/></body></worldbody></mujoco>"""
+
+
+def test_missing_meshes_are_left_out_where_no_mass_depends_on_them(tmp_path):
+    path = tmp_path / "shell.xml"
+    inertial = '<inertial pos="0.1 0.2 0.3" mass="2" diaginertia="1 1 1"/>'
+    path.write_text(MESH.format(inertial))
+    model = RobotModel.from_mjcf(path)
+    np.testing.assert_allclose(Sesc(model).com([]), [0.1, 0.2, 0.3], atol=1e-12)
+    assert f"{tmp_path}/meshes/shell.stl" in model.xml  # named by who needs it
+    path.write_text(MESH.format(""))
+    with pytest.raises(UrdfError, match=r"'base'.*shell\.stl.*missing.*git lfs"):
+        RobotModel.from_mjcf(path)
+
+
+def test_a_part_of_a_scene_names_the_scene(tmp_path):
+    (tmp_path / "robot.xml").write_text(
+        '<mujoco><worldbody><body name="base"><freejoint/><geom name="foot" size="0.1"/></body>'
+        '</worldbody><contact><pair geom1="foot" geom2="floor"/></contact></mujoco>'
+    )
+    (tmp_path / "scene.xml").write_text(
+        '<mujoco><include file="robot.xml"/><worldbody><geom name="floor" type="plane" '
+        'size="1 1 1"/></worldbody></mujoco>'
+    )
+    with pytest.raises(UrdfError, match=r"floor.*part of scene\.xml: give that file"):
+        RobotModel.from_mjcf(tmp_path / "robot.xml")
+    assert RobotModel.from_mjcf(tmp_path / "scene.xml").root_link == "base"
+
+
+def test_two_legs_one_behind_the_other_are_no_humanoid():
+    gymnasium = pytest.importorskip("gymnasium")
+    cheetah = Path(gymnasium.__file__).parent / "envs/mujoco/assets/half_cheetah.xml"
+    with pytest.raises(NoLegsError, match="one behind the other"):
+        describe(RobotModel.from_mjcf(cheetah), str(cheetah))
 
 
 def test_public_models():

@@ -58,8 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         setup = describe(RobotModel.from_file(urdf), urdf)
         if is_mjcf(arguments.robot):
             drives = drives_of_mjcf(arguments.robot)
-            gains = with_drives(setup.gains, setup.model.joint_names, drives)
-            setup = replace(setup, gains=gains)
+            setup = with_drives(setup, drives)
         fault = 2
         errors = [
             ("urdf", f"audit: {i.element}: {i.message}")

@@ -10,6 +10,7 @@ r is the height of the CoM and the ratio BIPED_RATIO, so that it walks without f
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from com_model.arrays import Array
 from com_model.bodies import loads_about
 from com_model.dynamics import GRAVITY
 from com_model.model import RobotModel
-from com_model.setup.parts import HUMANOID, Gains, Limbs, Standing
+from com_model.setup.parts import HUMANOID, Gains, Limbs, RobotSetup, Standing
 
 BANDWIDTH = 20.0  # rad/s, of a joint with what it carries
 DAMPING_RATIO = 0.3
@@ -82,27 +83,57 @@ def find_gains(model: RobotModel, limbs: Limbs, standing: Standing) -> Gains:
 
 
 def with_drives(
-    gains: Gains, joints: Sequence[str], drives: Mapping[str, Mapping[str, float]]
-) -> Gains:
-    """Gains with those that a model of MuJoCo has in place of chosen ones.
+    setup: RobotSetup, drives: Mapping[str, Mapping[str, float]]
+) -> RobotSetup:
+    """A robot with the gains of a model of MuJoCo in place of chosen ones.
+
+    Policies that balance a robot are trained with soft servos, on which it cannot stand without
+    them: then the stiffness and the damping stay the chosen ones.
 
     Args:
-        gains: Chosen ones, (n,) each.
-        joints: Names of the n joints.
+        setup: With chosen gains.
         drives: See mjcf.drives_of_mjcf.
     """
-    fields = gains._asdict().items()
-    return Gains(
-        **{
-            key: np.array(
-                [
-                    drives.get(name, {}).get(key, value)
-                    for name, value in zip(joints, values.tolist(), strict=True)
-                ]
+    joints, chosen = setup.model.joint_names, setup.gains
+
+    def joined(keys: Sequence[str]) -> Gains:
+        return Gains(
+            *(
+                np.array(
+                    [
+                        drives.get(name, {}).get(key, value) if key in keys else value
+                        for name, value in zip(joints, values.tolist(), strict=True)
+                    ]
+                )
+                for key, values in chosen._asdict().items()
             )
-            for key, values in fields
-        }
+        )
+
+    gains = joined(Gains._fields)
+    if not _too_soft(setup, gains):
+        return replace(setup, gains=gains)
+    issue = (
+        "the model's servos are too soft to stand by them alone: stiffness and damping are "
+        "com_setup's. Check what the drives have"
     )
+    return replace(
+        setup, gains=joined(("armature",)), issues=(*setup.issues, ("servo", issue))
+    )
+
+
+def _too_soft(setup: RobotSetup, gains: Gains) -> bool:
+    """Whether a biped falls when it stands by its servos alone, however small the push.
+
+    The joints of a leg give way one after the other; both legs together must turn back with
+    twice the moment of the weight, m g h for each radian by which it leans.
+    """
+    if setup.limbs.kind != HUMANOID:
+        return False
+    places = setup.model.bodies.q_index
+    chains = (gains.stiffness[places[list(leg.bodies)]] for leg in setup.limbs.legs)
+    stiffness = sum(1.0 / float((1.0 / own).sum()) for own in chains)
+    height = float(setup.standing.com[2]) - setup.standing.ground
+    return stiffness < 2.0 * GRAVITY * setup.model.mass * height
 
 
 def _round(values: Array) -> Array:

@@ -102,6 +102,12 @@ class BodyTree:
             b for b in self.leaves if self.low[self.bodies.path_to(b)[-2:]].min() < near
         ]
 
+    def pitches(self, leg: Leg) -> bool:
+        """Whether a joint of a leg turns about an axis to the side, within 45 degrees."""
+        own = list(leg.bodies)
+        axes = np.einsum("bij,bj->bi", self.R[own], self.bodies.axis[own])
+        return bool((np.abs(axes[:, 1]) > np.sqrt(0.5)).any())
+
     def joints(self, bodies: Sequence[int]) -> tuple[str, ...]:
         """Names of the independent joints above bodies, in the order of q."""
         names = {self.bodies.joint_names[b] for b in bodies}
@@ -311,6 +317,11 @@ def find_limbs(model: RobotModel, outside: Outside) -> Limbs:
     if rolling:
         raise NoLegsError(
             f"no legs: {listing(rolling)} end in wheels; it does not walk"
+        )
+    if kind == HUMANOID and not any(tree.pitches(leg) for leg in legs):
+        raise NoLegsError(
+            "no legs: its two legs stand one behind the other, and no joint swings them forwards; "
+            "walks are for two legs side by side"
         )
     issues = _asymmetries(tree, legs)
     if best or tree.R_root_robot[2, 2] < 1.0:

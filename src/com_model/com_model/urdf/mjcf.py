@@ -89,7 +89,7 @@ def drives_of_mjcf(path: str | os.PathLike[str]) -> dict[str, dict[str, float]]:
         UrdfError: MuJoCo cannot compile it.
     """
     mujoco = import_optional("mujoco", pip_install("mujoco"))
-    _, model = _compile(mujoco, Path(path).resolve())
+    _, model, _ = _compile(mujoco, Path(path).resolve())
     found: dict[str, dict[str, float]] = {}
     for joint in range(model.njnt):
         dof, own = (
@@ -112,23 +112,95 @@ def drives_of_mjcf(path: str | os.PathLike[str]) -> dict[str, dict[str, float]]:
     return found
 
 
-def _compile(mujoco: Any, file: Path) -> tuple[Any, Any]:
-    """MuJoCo's MjSpec and MjModel of a file; UrdfError where it cannot be compiled."""
+def _compile(mujoco: Any, file: Path) -> tuple[Any, Any, dict[str, str]]:
+    """MuJoCo's MjSpec and MjModel of a file, and the names of mesh files that are missing.
+
+    Raises:
+        UrdfError: It cannot be compiled, or a mass depends on a missing mesh.
+    """
+    where = f"file {quote(str(file))}"
     try:
         spec = mujoco.MjSpec.from_file(str(file))
-        return spec, spec.compile()
+        missing = _leave_out_missing(mujoco, spec, file, where)
+        return spec, spec.compile(), missing
     except (ValueError, mujoco.FatalError) as error:
         text = " ".join(str(error).split())[:300]
         fix = "Load it with MuJoCo's own viewer first; meshes must be where it says"
-        problem = f"MuJoCo cannot compile it: {text}"
-        raise UrdfError(problem, f"file {quote(str(file))}", fix) from error
+        if scenes := _scenes(file):
+            fix = f"It is a part of {listing(scenes, 3)}: give that file"
+        raise UrdfError(f"MuJoCo cannot compile it: {text}", where, fix) from error
+
+
+def _scenes(file: Path) -> list[str]:
+    """Files beside an MJCF that include it; what it refers to may be in them."""
+    own = f'"{file.name}"'.encode()
+    return [
+        path.name
+        for path in sorted(file.parent.glob("*.xml"))
+        if b"<include" in (text := read_bounded(path)) and own in text
+    ]
+
+
+def _leave_out_missing(
+    mujoco: Any, spec: Any, file: Path, where: str
+) -> dict[str, str]:
+    """Puts 1 cm in place of each mesh, and a colour in place of each texture, without a file.
+
+    As of a URDF, masses and frames can be read without them; who needs shapes names the files.
+    Returns the files of the meshes by the meshes' names.
+    """
+    missing: dict[str, str] = {}
+    for mesh in spec.meshes:
+        if mesh.file and not _mesh_path(spec, file, mesh.file).is_file():
+            mesh.name = mesh.name or Path(mesh.file).stem
+            missing[mesh.name], mesh.file = mesh.file, ""
+            corners = np.vstack((np.zeros(3), np.eye(3))) * (0.01 / mesh.scale)
+            mesh.uservert = corners.ravel()  # of a small tetrahedron
+    for geom in spec.geoms:
+        if geom.meshname in missing and _has_mass(mujoco, spec, geom):
+            raise UrdfError(
+                f"the mass of body {quote(geom.parent.name)} follows from the mesh "
+                f"{quote(missing[geom.meshname])}, which is missing",
+                where,
+                "Get the meshes (git lfs pull, where the repository has them so), or give the "
+                "body an <inertial>",
+            )
+    folder = file.parent / (spec.texturedir or "")
+    for texture in spec.textures:
+        files = [texture.file, *texture.cubefiles]
+        if any(name and not (folder / name).is_file() for name in files):
+            texture.file, texture.cubefiles = "", [""] * len(texture.cubefiles)
+            texture.builtin = mujoco.mjtBuiltin.mjBUILTIN_FLAT
+            texture.width = texture.height = 1
+    return missing
+
+
+def _has_mass(mujoco: Any, spec: Any, geom: Any) -> bool:
+    """Whether a geom is part of its body's mass."""
+    by_geoms = mujoco.mjtInertiaFromGeom(spec.compiler.inertiafromgeom).name
+    first, last = spec.compiler.inertiagrouprange
+    inertial = geom.parent.explicitinertial and not by_geoms.endswith("TRUE")
+    counts = first <= geom.group <= last and geom.density != 0.0 and geom.mass != 0.0
+    return bool(counts and not inertial)
+
+
+def _mesh_path(spec: Any, file: Path, name: str) -> Path:
+    """Where the file of a mesh is."""
+    return (
+        file.parent
+        / (spec.meshdir or "")
+        / (Path(name).name if spec.strippath else name)
+    )
 
 
 class _Writer:
     """Writes one compiled model."""
 
-    def __init__(self, mujoco: Any, spec: Any, model: Any, file: Path) -> None:
+    def __init__(
+        self, mujoco: Any, spec: Any, model: Any, missing: dict[str, str], file: Path
+    ) -> None:
         self._mujoco, self._spec, self._model, self._file = mujoco, spec, model, file
+        self._missing = missing
         self._robot = Element("robot", name=spec.modelname or file.stem)
         self._names: set[str] = set()
         self._bodies: dict[int, str] = {}
@@ -210,6 +282,8 @@ class _Writer:
         """A body with its inertial, shapes and joints."""
         model, name = self._model, self._name("body", body)
         joints = [j for j in self._joints(body) if self._kind(j) != "free"]
+        if is_root and self._floats(joints):
+            joints = []
         parent = "world" if is_root else self._bodies[int(model.body_parentid[body])]
         if is_root and joints:
             SubElement(self._robot, "link", name=self._unused("world"))
@@ -243,6 +317,13 @@ class _Writer:
             return
         fixed = SubElement(self._robot, "joint", name=f"{name}_fixed", type="fixed")
         self._connect(fixed, parent, name, place, turn)
+
+    def _floats(self, joints: Sequence[int]) -> bool:
+        """Whether joints stand for a free base: they slide, and nothing drives them."""
+        model = self._model
+        driven = set(model.actuator_trnid[: model.nu, 0].tolist())
+        slides = any(self._kind(joint) == "slide" for joint in joints)
+        return slides and not driven & set(joints)
 
     def _add_joint(
         self, joint: int, parent: str, child: str, place: Array, turn: Array
@@ -382,16 +463,18 @@ class _Writer:
     ) -> Iterator[tuple[str, dict[str, str], Array, Array]]:
         """A mesh from a file, whose vertices MuJoCo has centred."""
         model, mujoco = self._model, self._mujoco
-        source = next(
-            (m for m in self._spec.meshes if m.name == self._name("mesh", mesh)), None
-        )
-        if source is None or not source.file:
+        name = self._name("mesh", mesh)
+        source = next((m for m in self._spec.meshes if m.name == name), None)
+        if source is None:
+            return
+        stored = self._missing.get(name) or source.file
+        if not stored:
             return
         back, moved, own = np.zeros(4), np.zeros(3), np.zeros(4)
         mujoco.mju_negQuat(back, model.mesh_quat[mesh])
         mujoco.mju_mulQuat(own, turn, back)
         mujoco.mju_rotVecQuat(moved, model.mesh_pos[mesh], own)
-        file = self._file.parent / (self._spec.meshdir or "") / source.file
+        file = _mesh_path(self._spec, self._file, stored)
         values = {"filename": file.as_uri(), "scale": _numbers(source.scale)}
         yield "mesh", values, place - moved, own
 
