@@ -1,14 +1,17 @@
 """com_identification records a walk, says what to record next, identifies from it."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import Imu
 from service_caller import ServiceCaller
-from std_srvs.srv import SetBool
+from slow_recording import make_humanoid, sway
+from std_srvs.srv import SetBool, Trigger
 from walk_recording import record
 
 from com_identification.health.records import HealthDatabase
@@ -35,15 +38,20 @@ def recorded():
     return record()
 
 
-class _Walk:
+def start_go2(world, recorded, tmp_path, **parameters):
     """The node of a Go2 and its drivers."""
+    source = find_robot("go2").config
+    text = source.read_text().replace("radius: 0.023", "radius: 0.0")
+    config = tmp_path / "go2.yaml"
+    config.write_text(text.replace("imu: {link: imu}", "imu: {link: base}"))
+    return _Walk(world, recorded.believed, recorded.log, config, **parameters)
 
-    def __init__(self, world, recorded, tmp_path, **parameters):
-        source = find_robot("go2").config
-        text = source.read_text().replace("radius: 0.023", "radius: 0.0")
-        config = tmp_path / "go2.yaml"
-        config.write_text(text.replace("imu: {link: imu}", "imu: {link: base}"))
-        self.world, self.recorded = world, recorded
+
+class _Walk:
+    """The node of a robot and its drivers, which send a log."""
+
+    def __init__(self, world, believed, log, config, **parameters):
+        self.world, self.believed, self.log = world, believed, log
         self.said = world.collect(
             WalkRecording, "identification/walk_recording", LATCHED
         )
@@ -52,7 +60,7 @@ class _Walk:
         )
         self.node = world.start(
             ComIdentification,
-            robot_description=recorded.believed.xml,
+            robot_description=believed.xml,
             robot_config=str(config),
             **parameters,
         )
@@ -64,17 +72,17 @@ class _Walk:
         return answer.result()
 
     def messages(self, k):
-        log, stamp = (
-            self.recorded.log,
-            ns_to_stamp(10**12 + round(1e9 * self.recorded.log.time[k])),
-        )
-        names = list(self.recorded.believed.joint_names)
+        log, names = self.log, list(self.believed.joint_names)
+        stamp = ns_to_stamp(10**12 + round(1e9 * log.time[k]))
         joints = numpy_to_joint_state(names, log.position[k], stamp=stamp)
         joints.effort = log.effort[k].tolist()
         imu = Imu()
         imu.header.stamp = stamp
-        R_world_imu = minimal_rotation(log.up[k], np.array([0.0, 0.0, 1.0]))
-        imu.orientation = rotation_to_quaternion(R_world_imu)
+        if log.up is None:
+            imu.orientation_covariance[0] = -1.0  # it gives none
+        else:
+            R_world_imu = minimal_rotation(log.up[k], np.array([0.0, 0.0, 1.0]))
+            imu.orientation = rotation_to_quaternion(R_world_imu)
         numpy_to_vector3(log.angular_velocity[k], imu.angular_velocity)
         numpy_to_vector3(log.specific_force[k], imu.linear_acceleration)
         return {"joint_states": joints, "imu": imu}
@@ -110,7 +118,7 @@ def test_a_walk_is_recorded_analysed_and_identified(
     export.mkdir()
     folders = {"storage_directory": str(store), "export_directory": str(export)}
     health = tmp_path / "robots.db"
-    walk = _Walk(world, recorded, tmp_path, **folders, health_record=str(health))
+    walk = start_go2(world, recorded, tmp_path, **folders, health_record=str(health))
     early = walk.call(action.IdentifyWalk, "identify_walk")
     assert not early.success
     assert "call record_walk" in early.message
@@ -176,7 +184,9 @@ def test_what_cannot_be_recorded_or_used_is_named(
     world, recorded, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(walk_services, "MAX_CHUNK", 1400)  # 3.5 s
-    walk = _Walk(world, recorded, tmp_path, storage_directory=str(tmp_path / "store"))
+    walk = start_go2(
+        world, recorded, tmp_path, storage_directory=str(tmp_path / "store")
+    )
 
     def without_torques(messages):
         messages["joint_states"].effort = []
@@ -213,7 +223,33 @@ def test_what_cannot_be_recorded_or_used_is_named(
 
 
 def test_a_recording_needs_a_folder(world, recorded, tmp_path):
-    walk = _Walk(world, recorded, tmp_path)
+    walk = start_go2(world, recorded, tmp_path)
     refused = walk.call(SetBool, "record_walk", data=True)
     assert not refused.success
     assert "set the parameter storage_directory" in refused.message
+
+
+def test_a_recorded_sway_is_checked_up(world, tmp_path, monkeypatch):
+    """A knee's encoder is 2 degrees off; the service says so."""
+    monkeypatch.setattr(walk_services, "CHUNK", 1e6)
+    robot, knee = make_humanoid(1, 0.4), "R_LFE_R_KN_joint"
+    zero = robot.errors.zero.copy()
+    zero[robot.true.joint_names.index(knee)] += np.deg2rad(2.0)
+    log = sway(replace(robot, errors=replace(robot.errors, zero=zero)), 40.0)
+    found = find_robot("hoap3")
+    settings = yaml.safe_load(found.config.read_text()) | {"urdf": str(found.urdf)}
+    settings["imu"] = {"link": robot.believed.root_link}
+    config = tmp_path / "robot.yaml"
+    config.write_text(yaml.safe_dump(settings))
+    walk = _Walk(
+        world, robot.believed, log, config, storage_directory=str(tmp_path / "store")
+    )
+    assert "nothing is recorded" in walk.call(Trigger, "check_up").message
+    assert walk.call(SetBool, "record_walk", data=True).success
+    assert "end the recording" in walk.call(Trigger, "check_up").message
+    walk.send(len(log.time))
+    assert walk.call(SetBool, "record_walk", data=False).success
+    answer = walk.call(Trigger, "check_up")
+    assert answer.success, answer.message
+    assert answer.message.startswith(f"encoder zero of {knee} (")
+    assert "outside pull" in answer.message

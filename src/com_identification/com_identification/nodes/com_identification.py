@@ -22,7 +22,7 @@ Publishes:
     /diagnostics.
 
 Services: ~/capture_posture, ~/tare_wrench, ~/get_postures, ~/remove_posture, ~/reset, ~/save,
-    ~/load, ~/export_urdf (posture_services); ~/record_walk (walk_services);
+    ~/load, ~/export_urdf (posture_services); ~/record_walk, ~/check_up (walk_services);
     ~/identify_total_com, ~/identify_two_postures, ~/identify_links (job_services).
 
 Actions: ~/identify_links, ~/propose_postures, ~/identify_walk (job_services).

@@ -3,6 +3,7 @@
 ~/record_walk (std_srvs/SetBool) begins and ends a recording of joint_states and imu as received,
 into bags walk_001, ... in the storage directory, a file each CHUNK s. The information of the
 files so far and what to record next is published. ~/identify_walk is an action of JobServices.
+~/check_up (std_srvs/Trigger) says why a robot that sways in the newest recording leans or drifts.
 """
 
 import time
@@ -15,7 +16,7 @@ from typing import Any
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Header
-from std_srvs.srv import SetBool
+from std_srvs.srv import SetBool, Trigger
 
 from com_bags import append_messages
 from com_identification import background
@@ -67,8 +68,10 @@ class WalkServices:
         self._problem = self._unused = ""  # of the recording, of its analysis
         self._frame, self._published = "", 0.0
         self._job: BackgroundJob | None = None
+        self._check: tuple[BackgroundJob, Reply] | None = None
         self.restart()
         DeferredService(node, SetBool, "~/record_walk", self._on_request)
+        DeferredService(node, Trigger, "~/check_up", self._on_check_up)
 
     def restart(self) -> None:
         """Ends the recording and drops its analysis, as another robot follows."""
@@ -92,6 +95,8 @@ class WalkServices:
         if self._job is not None:
             self._job.cancel()
         self._job = None
+        if self._check is not None:
+            self._check[0].cancel()  # serve() answers
 
     def _clock_ns(self) -> int:
         """The node's time, which may be simulated; the time of recorded messages."""
@@ -190,6 +195,7 @@ class WalkServices:
         if self._reply is not None and not self._files.busy:
             reply, self._reply = self._reply, None
             reply(self._answer())
+        self._answer_check_up()
         job = self._job
         if job is not None and job.outcome is not None:
             self._job, self._unused = None, job.outcome.problem
@@ -238,6 +244,31 @@ class WalkServices:
             max_seconds=self._node.parameters.walk_seconds,
         )
         self._publisher.publish(msg)
+
+    # --- check-up ----------------------------------------------------------------------------
+    def _on_check_up(self, _: Trigger.Request, reply: Reply) -> None:
+        try:
+            if self._check is not None:
+                raise IdentificationError("a check-up is running: wait for its end")
+            if self._subscriptions or self._files.busy:
+                raise IdentificationError("end the recording first: record_walk false")
+            if not self._made:
+                raise IdentificationError(
+                    "nothing is recorded: let the robot sway on all feet for a minute (sway_tour) "
+                    "between record_walk true and false"
+                )
+            walker = self._walker(self._session())
+            task = partial(background.check_up, walker, self._made[-1:])
+            self._check = BackgroundJob(task), reply
+        except IdentificationError as error:
+            reply(Trigger.Response(message=str(error)))
+
+    def _answer_check_up(self) -> None:
+        """Answers when the check-up is done."""
+        if self._check is not None and (outcome := self._check[0].outcome) is not None:
+            (_, reply), self._check = self._check, None
+            text = outcome.problem or outcome.value
+            reply(Trigger.Response(success=not outcome.problem, message=text))
 
     # --- identification ----------------------------------------------------------------------
     def begin_identification(self, session: Session, request: Any) -> tuple[Task, Fill]:
