@@ -5,6 +5,7 @@
 #   make demo-trot            a quadruped trots, 20 kg drop on it; also ROBOT=anymal FEEDBACK=true
 #   make demo-identify        HOAP-2's URDF is wrong; postures tell where its links' CoMs are
 #   make demo-identify-walk   a Go2 with a box on its back trots; torques and an IMU correct its URDF
+#   make demo-checkup         a G1 leans: which of seven causes is it, by a sway without foot sensors
 #   make demo-loop            HOAP-2 or TALOS walks by a wrong URDF, is identified by its feet, walks again
 #   make demo-walk            a biped walks with its true CoM on the path; also ROBOT=talos
 #   make demo-diagnose        TALOS walks, takes a weight, is pushed, a sensor drifts: what is named when
@@ -32,7 +33,7 @@ CHOSEN = $(or $(ROBOT),$(DEFAULT))
 JOBS ?= 4
 PYTEST = python -m pytest -n $(JOBS) --dist loadfile
 
-.PHONY: help setup setup-dev setup-robot demo demo-trot demo-identify demo-identify-walk demo-loop demo-diagnose demo-walk view test test-all test-exhaustive test-fast test-commands lint docs bench evidence evidence-check clean
+.PHONY: help setup setup-dev setup-robot demo demo-trot demo-identify demo-identify-walk demo-loop demo-checkup demo-diagnose demo-walk view test test-all test-exhaustive test-fast test-commands lint docs bench evidence evidence-check clean
 .DEFAULT_GOAL := help
 
 help:
@@ -69,6 +70,11 @@ demo-identify-walk: KERNELS = com,trot,walk_identification
 demo-identify-walk: DEFAULT = go2
 demo-identify-walk: setup
 	@tools/in_env python benchmarks/identify_walk_demo.py --robot "$(CHOSEN)" $(CONFIG_OPTION) --output "$(OUT)"
+
+demo-checkup: KERNELS = com,walk_identification
+demo-checkup: DEFAULT = g1
+demo-checkup: setup
+	@tools/in_env python benchmarks/checkup_demo.py --output "$(OUT)"
 
 demo-loop: KERNELS = com,collisions,walking
 demo-loop: DEFAULT = hoap2
