@@ -99,6 +99,11 @@ def find_foot(config: RobotConfig, side: str, end: str) -> int:
         problem = (
             f"no foot has side {side} and end {end}: give side and end of the four feet"
         )
+        if len(config.feet) == 2:
+            problem = (
+                "the robot has two feet, and this is for quadrupeds that trot. For humanoids: "
+                "diagnose_bag, node humanoid_com_estimator"
+            )
         raise ConfigError(problem, config.source, "feet")
     if len(found) > 1:
         names = listing([config.feet[i].frame for i in found])
