@@ -306,8 +306,9 @@ def test_joints_that_stand_for_a_free_base_are_none_of_the_robot(tmp_path):
 
 MESH = """<mujoco><compiler meshdir="meshes"/>
   <asset><mesh file="shell.stl" scale="0.001 0.001 0.001"/>
-  <texture name="skin" type="2d" file="skin.png"/><material name="m" texture="skin"/></asset>
-  <worldbody><body name="base"><freejoint/>{}
+  <texture name="skin" type="2d" file="skin.png"/><material name="m" texture="skin"/>
+  <hfield name="hills" file="hills.png" size="5 5 1 0.1"/></asset>
+  <worldbody><geom type="hfield" hfield="hills"/><body name="base"><freejoint/>{}
   <geom type="mesh" mesh="shell" material="m"/></body></worldbody></mujoco>"""
 
 

@@ -144,7 +144,7 @@ def _scenes(file: Path) -> list[str]:
 def _leave_out_missing(
     mujoco: Any, spec: Any, file: Path, where: str
 ) -> dict[str, str]:
-    """Puts 1 cm in place of each mesh, and a colour in place of each texture, without a file.
+    """Puts 1 cm in place of each mesh without a file, a colour or a plane for other pictures.
 
     As of a URDF, masses and frames can be read without them; who needs shapes names the files.
     Returns the files of the meshes by the meshes' names.
@@ -165,6 +165,9 @@ def _leave_out_missing(
                 "Get the meshes (git lfs pull, where the repository has them so), or give the "
                 "body an <inertial>",
             )
+    for field in spec.hfields:
+        if field.file and not _mesh_path(spec, file, field.file).is_file():
+            field.file, field.nrow, field.ncol, field.userdata = "", 2, 2, np.zeros(4)
     folder = file.parent / (spec.texturedir or "")
     for texture in spec.textures:
         files = [texture.file, *texture.cubefiles]
