@@ -1,7 +1,7 @@
 """Any robot: does what com_setup writes stand, walk or trot, and serve to identify it, unedited?
 
   tools/in_env python benchmarks/any_robot.py                 the URDFs of example-robot-data
-  tools/in_env python benchmarks/any_robot.py DIR             all URDFs below a folder
+  tools/in_env python benchmarks/any_robot.py DIR             all URDFs and MJCFs below a folder
   tools/in_env python benchmarks/any_robot.py DIR --only g1   those with that in their path
 
 Each URDF with two or more legs is configured; the robot stands in the simulator for 10 s (its tilt
@@ -30,6 +30,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -48,7 +49,9 @@ from com_model import RobotConfig, RobotModel, load_robot
 from com_model.exceptions import ComModelError
 from com_model.setup import RobotSetup, describe, to_yaml
 from com_model.setup.check import check_written
+from com_model.setup.gains import with_drives
 from com_model.setup.parts import HUMANOID, OTHER, QUADRUPED
+from com_model.urdf.mjcf import drives_of_mjcf, is_mjcf, urdf_of_mjcf
 from com_simulation.physics.standing import try_standing
 
 STANDING = 10.0  # s
@@ -97,11 +100,19 @@ class Result:
         )
 
 
-def configure(path: Path) -> Result:
-    """Configures a robot."""
+def configure(source: Path, top: Path = Path(), made: Path = Path()) -> Result:
+    """Configures a robot; of a model of MuJoCo below top the URDF is made below another folder."""
+    path = source
+    if source.suffix == ".xml":
+        path = made / top.name / source.relative_to(top).with_suffix(".urdf")
     result, begin = Result(path.stem, path), time.monotonic()
     try:
+        if path != source:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(urdf_of_mjcf(source))
         setup = describe(RobotModel.from_file(path), path)
+        if path != source:
+            setup = with_drives(setup, drives_of_mjcf(source))
         result.kind, result.issues = setup.limbs.kind, len(setup.issues)
         result.soles, result.text = sole_errors(setup), to_yaml(setup)
         with tempfile.TemporaryDirectory() as folder:
@@ -113,6 +124,11 @@ def configure(path: Path) -> Result:
         result.refused = message(error)
     result.seconds = time.monotonic() - begin
     return result
+
+
+def is_model(path: Path) -> bool:
+    """Whether a file is a model of MuJoCo with bodies."""
+    return is_mjcf(path) and b"<body" in path.read_bytes()
 
 
 def try_robot(result: Result) -> Result:
@@ -258,21 +274,23 @@ def main() -> int:
         description="Configures, stands and moves any robot."
     )
     parser.add_argument(
-        "folder", nargs="?", type=Path, help="of URDFs; example-robot-data"
+        "folder", nargs="?", type=Path, help="of URDFs, MJCFs; example-robot-data"
     )
     parser.add_argument("--only", default="", help="those with this in their path")
     parser.add_argument("--processes", type=int, default=2, help="so many at a time")
     arguments = parser.parse_args()
     folder = arguments.folder
-    paths = (
-        list(example_urdfs().values())
-        if folder is None
-        else sorted(folder.rglob("*.urdf"))
-    )
+    if folder is None:
+        paths = list(example_urdfs().values())
+    else:
+        paths = sorted(folder.rglob("*.urdf"))
+        paths += [path for path in sorted(folder.rglob("*.xml")) if is_model(path)]
     paths = [path for path in paths if arguments.only in str(path)]
-    found = in_processes(configure, paths, "configured", arguments.processes)
-    chosen = one_of_each([r for r in found if r.kind])
-    legged = in_processes(try_robot, chosen, "tried", arguments.processes)
+    with tempfile.TemporaryDirectory() as made:
+        one = partial(configure, top=folder or Path(), made=Path(made))
+        found = in_processes(one, paths, "configured", arguments.processes)
+        chosen = one_of_each([r for r in found if r.kind])
+        legged = in_processes(try_robot, chosen, "tried", arguments.processes)
     table = Table(
         "robot", "kind", "tilt [deg]", "stood", "moved", "identified", "unsure", "s"
     )
