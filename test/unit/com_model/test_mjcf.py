@@ -123,6 +123,20 @@ def test_every_way_of_saying_it_means_what_it_means_to_mujoco(odd):
     assert model.path == odd
 
 
+def test_other_readers_of_urdfs_take_what_is_written(odd):
+    """ROS and Pinocchio read by urdfdom, which wants whole limits and knows no quaternions."""
+    pinocchio = pytest.importorskip("pinocchio")
+    model = RobotModel.from_mjcf(odd)
+    assert "quat_xyzw" not in model.xml
+    free = pinocchio.JointModelFreeFlyer()
+    theirs = pinocchio.buildModelFromXML(model.xml, free, mimic=True)
+    assert {*theirs.names} > {*model.joint_names}
+    q = np.zeros(model.n_joints)
+    data, place = theirs.createData(), pinocchio.neutral(theirs)
+    com = pinocchio.centerOfMass(theirs, data, place)
+    np.testing.assert_allclose(Sesc(model).com(q), com, atol=1e-12)
+
+
 def test_files_are_told_by_their_first_element(odd, tmp_path):
     assert is_mjcf(odd)
     (tmp_path / "robot.xml").write_text('<robot name="r"><link name="a"/></robot>')

@@ -17,10 +17,12 @@ import numpy as np
 
 from com_model.arrays import Array
 from com_model.exceptions import UrdfError, import_optional, pip_install
+from com_model.geometry.rotations import rpy_from_rotation
 from com_model.text import listing, quote
 from com_model.urdf.xml_reader import read_bounded
 
 _OBJECT = 2  # times as many joints as anything else in the scene has the robot
+_NO_LIMIT = 1e9  # rad/s or N m, m/s or N, of joints whose limit MuJoCo does not know
 _KINDS = {"hinge": "revolute", "slide": "prismatic"}
 
 
@@ -352,9 +354,9 @@ class _Writer:
             limit = {"lower": repr(float(low)), "upper": repr(float(high))}
         elif kind == "slide":
             limit = {"lower": "-1e3", "upper": "1e3"}
-        effort = self._largest_effort(joint)
-        limit |= {"effort": repr(effort)} if np.isfinite(effort) else {}
-        if limit:
+        effort = min(self._largest_effort(joint), _NO_LIMIT)
+        if limit or effort < _NO_LIMIT:  # urdfdom wants all of it, or none
+            limit |= {"effort": repr(effort), "velocity": repr(_NO_LIMIT)}
             SubElement(element, "limit", limit)
         dof = model.jnt_dofadr[joint]
         damping, friction = model.dof_damping[dof], model.dof_frictionloss[dof]
@@ -498,9 +500,10 @@ class _Writer:
 
 def _origin(element: Element, place: Array, turn: Array) -> None:
     """An <origin> of a position, m, and a quaternion w, x, y, z."""
-    w, x, y, z = turn
-    values = {"xyz": _numbers(place), "quat_xyzw": _numbers((x, y, z, w))}
-    SubElement(element, "origin", values)
+    from scipy.spatial.transform import Rotation  # takes long, and is seldom needed
+
+    rpy = rpy_from_rotation(Rotation.from_quat(np.roll(turn, -1)).as_matrix())
+    SubElement(element, "origin", {"xyz": _numbers(place), "rpy": _numbers(rpy)})
 
 
 def _numbers(values: Sequence[float] | Array) -> str:
