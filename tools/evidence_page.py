@@ -19,6 +19,7 @@ import re
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -176,16 +177,22 @@ def imported(
         text = None if path in found else read(path)
         if text is None:
             continue
-        tree = ast.parse(text)
-        for module in _modules(tree):
+        modules, found[path] = _parsed(text)
+        for module in modules:
             stem = module.replace(".", "/")
             waiting += [
                 f"{folder}/{stem}{end}"
                 for folder in folders
                 for end in (".py", "/__init__.py")
             ]
-        found[path] = ast.dump(_without_docstrings(tree))
     return found
+
+
+@cache  # benchmarks share most of their files, and these most of their versions
+def _parsed(text: str) -> tuple[tuple[str, ...], str]:
+    """Return the modules that a file imports, and its syntax tree without docstrings."""
+    tree = ast.parse(text)
+    return tuple(_modules(tree)), ast.dump(_without_docstrings(tree))
 
 
 def _modules(tree: ast.Module) -> Iterator[str]:
@@ -218,12 +225,18 @@ def _now(path: str) -> str | None:
 
 def _at(commit: str) -> Callable[[str], str | None]:
     """Return what reads a file as it was at a commit."""
-    known = set(_git("ls-tree", "-r", "--name-only", commit).splitlines())
+    rows = (line.split("\t") for line in _git("ls-tree", "-r", commit).splitlines())
+    blobs = {path: about.split()[2] for about, path in rows}
 
     def read(path: str) -> str | None:
-        return _git("show", f"{commit}:{path}") if path in known else None
+        return _blob(blobs[path]) if path in blobs else None
 
     return read
+
+
+@cache
+def _blob(number: str) -> str:
+    return _git("cat-file", "blob", number)
 
 
 def _git(*words: str) -> str:
