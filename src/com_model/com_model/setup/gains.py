@@ -9,7 +9,7 @@ rest of the robot, on one leg; any other what is beyond it, about its worst axis
 r is the height of the CoM and the ratio BIPED_RATIO, so that it walks without feedback.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -94,31 +94,21 @@ def with_drives(
         setup: With chosen gains.
         drives: See mjcf.drives_of_mjcf.
     """
-    joints, chosen = setup.model.joint_names, setup.gains
+    names, chosen = setup.model.joint_names, setup.gains
 
-    def joined(keys: Sequence[str]) -> Gains:
-        return Gains(
-            *(
-                np.array(
-                    [
-                        drives.get(name, {}).get(key, value) if key in keys else value
-                        for name, value in zip(joints, values.tolist(), strict=True)
-                    ]
-                )
-                for key, values in chosen._asdict().items()
-            )
-        )
+    def known(key: str, values: Array) -> Array:
+        pairs = zip(names, values.tolist(), strict=True)
+        return np.array([drives.get(name, {}).get(key, value) for name, value in pairs])
 
-    gains = joined(Gains._fields)
+    gains = Gains(*(known(key, values) for key, values in chosen._asdict().items()))
     if not _too_soft(setup, gains):
         return replace(setup, gains=gains)
     issue = (
         "the model's servos are too soft to stand by them alone: stiffness and damping are "
         "com_setup's. Check what the drives have"
     )
-    return replace(
-        setup, gains=joined(("armature",)), issues=(*setup.issues, ("servo", issue))
-    )
+    gains = chosen._replace(armature=gains.armature)
+    return replace(setup, gains=gains, issues=(*setup.issues, ("servo", issue)))
 
 
 def _too_soft(setup: RobotSetup, gains: Gains) -> bool:
