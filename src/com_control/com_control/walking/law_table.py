@@ -18,27 +18,116 @@ from numba import njit
 from com_model.arrays import Array
 from com_model.dynamics import GRAVITY
 
-# Of the plan's time: rate per w tau, slowest and fastest; of a sole's half width: DCM errors that
-# the ankles correct by themselves, and of w h: speed of the planned DCM below which tau is small.
-PACE, SLOWEST, FASTEST = 1.0, 0.6, 1.6
-ANKLES_CORRECT, SLOW = 0.5, 0.05
-# Of a sole's half length: DCM errors that the ankles correct, given time; least s of adjust_step;
-# of h, how far a foothold is moved; of a swing, until it may be; s, its low-pass.
-ANKLES_REACH, LEAST_GROWTH, FARTHEST, LATEST, ADJUST_TIME = (
-    0.84,
-    0.15,
-    0.15,
-    0.85,
-    0.025,
-)
-# Rocking soles: of a sole's half size, by which the ZMP moves where a sole lies flat; dead times,
-# for which it does not; rad/s of tilt, with what the feedback does; times the tilt that moves the
-# ZMP of a flat sole by half its size, in a dead time: more makes a stiff robot rock from edge to
-# edge; s, in which that speed is reached.
-STAYS, STAYS_TIMES, SETTLE_SPEED, SETTLE_TILTS, SETTLE_TIME = 0.1, 2.3, 0.5, 5.0, 0.02
 
-MARGIN = 0.85  # of the sole's size, within which the desired ZMP is kept
-MOST_SLIP, MOST_TURN = 0.1, 0.2  # rad, of a sole on the ground: at once, and in all
+class FeedbackOptions(NamedTuple):
+    """Gains and limits of the walking stabiliser: one set for all robots.
+
+    Chosen so that the robots of `benchmarks/walk_robustness.py` stay on their feet;
+    docs/stabiliser.md says what each part does. "Of h" is over the height h of the CoM.
+
+    Attributes:
+        pace: rate of the plan's time per w tau, see `find_pace`.
+        slowest: least rate of the plan's time.
+        fastest: greatest rate of the plan's time.
+        ankles_correct: of a sole's half width, DCM error that the ankles correct by themselves.
+        slow: of w h, speed of the planned DCM below which tau is small.
+        ankles_reach: of a sole's half length, DCM error that the ankles correct, given time.
+        least_growth: least s of `adjust_step`.
+        farthest: of h, how far a foothold is moved.
+        latest: of a swing, until which a foothold may be moved.
+        adjust_time: s, low-pass of a foothold's displacement.
+        stays: of a sole's half size, by which the ZMP moves where a sole lies flat.
+        stays_times: dead times, for which the ZMP of a rocking sole does not move.
+        settle_speed: rad/s, of a rocking sole's tilt, with what the feedback does.
+        settle_tilts: bound of that speed in a dead time, over the tilt that moves the ZMP of a flat
+            sole by half its size: more makes a stiff robot rock from edge to edge.
+        settle_time: s, in which that speed is reached.
+        margin: of a sole's size, within which the desired ZMP is.
+        max_slip: rad, by which a sole turns on the ground at once; more is a jump of the IMU.
+        max_turn: rad, by which soles may turn on the ground in all.
+        turn_time: s, in which a sole that turned on the ground is followed.
+        landed_load: of the weight, above which a foot in swing has landed; between SWING_LOAD and
+            CONTACT_LOAD.
+        expected_load: of the weight by the plan, above which a foot without load searches for the
+            ground.
+        patience: s, without load, before a foot searches for the ground.
+        rate_time: s, in which the plan's time stops or continues.
+        max_wait: s, by which the plan waits for one step.
+        search_speed: of h per s, downwards.
+        search_depth: of h, below the other foot.
+        steepest: slope of the ground.
+        max_lag: rad, lag at the servos' resonance up to which the lean is not reduced.
+        no_lean: rad, lag at the servos' resonance from which there is no lean.
+        least_lean: rad, lag times what the lean's low-pass passes, from which there is no lean.
+        max_surprise: of h (of g: the pull), of one measurement of the offset.
+        proportional: k_p.
+        integral: k_i / w.
+        max_integral: of h.
+        lean: G.
+        lean_speed: G_v.
+        max_lean: of h.
+        ankle: A T_t kappa.
+        ankle_leak: s, T_a.
+        max_tilt: rad, of a sole.
+        force_difference: A_z, 1/s.
+        offset_time: s, T_b.
+        max_offset: of h, of the model's CoM.
+        rest_time: s, T_f while standing.
+        pull_time: s, T_f while walking.
+        max_pull: of g.
+        fade_time: s, in which feedback fades where sensors fail.
+    """
+
+    pace: float = 1.0
+    slowest: float = 0.6
+    fastest: float = 1.6
+    ankles_correct: float = 0.5
+    slow: float = 0.05
+    ankles_reach: float = 0.84
+    least_growth: float = 0.15
+    farthest: float = 0.15
+    latest: float = 0.85
+    adjust_time: float = 0.025
+    stays: float = 0.1
+    stays_times: float = 2.3
+    settle_speed: float = 0.5
+    settle_tilts: float = 5.0
+    settle_time: float = 0.02
+    margin: float = 0.85
+    max_slip: float = 0.1
+    max_turn: float = 0.2
+    turn_time: float = 0.5
+    landed_load: float = 0.08
+    expected_load: float = 0.15
+    patience: float = 0.04
+    rate_time: float = 0.05
+    max_wait: float = 0.2
+    search_speed: float = 0.12
+    search_depth: float = 0.1
+    steepest: float = 0.3
+    max_lag: float = 0.5
+    no_lean: float = 0.85
+    least_lean: float = 0.285
+    max_surprise: float = 0.03
+    proportional: float = 1.0
+    integral: float = 0.3
+    max_integral: float = 0.03
+    lean: float = 1.0
+    lean_speed: float = 0.3
+    max_lean: float = 0.08
+    ankle: float = 0.5
+    ankle_leak: float = 1.0
+    max_tilt: float = 0.25
+    force_difference: float = 0.01
+    offset_time: float = 1.5
+    max_offset: float = 0.075
+    rest_time: float = 0.5
+    pull_time: float = 4.0
+    max_pull: float = 0.03
+    fade_time: float = 0.15
+
+
+LAW = FeedbackOptions()
 
 
 class Body(NamedTuple):
@@ -184,12 +273,12 @@ def find_pace(
         speed: v, m/s, to the left.
 
     Returns:
-        The rate, SLOWEST to FASTEST.
+        The rate, between the slowest and the fastest of the options.
     """
-    error -= clip(error, ANKLES_CORRECT * half_width)
-    slow = SLOW * w * h
-    rate = 1.0 + PACE * w * error * speed / (speed * speed + slow * slow)
-    return min(max(rate, SLOWEST), FASTEST)
+    error -= clip(error, LAW.ankles_correct * half_width)
+    slow = LAW.slow * w * h
+    rate = 1.0 + LAW.pace * w * error * speed / (speed * speed + slow * slow)
+    return min(max(rate, LAW.slowest), LAW.fastest)
 
 
 @njit
@@ -199,7 +288,7 @@ def adjust_step(body: Body, foot: int, left: float, error: float) -> float:
       D = sign(e) max(|e| - c (1 - exp(-w t)), 0) / s,   s = 0.6 exp(-w t)
 
     The error that remains after the ankles, which correct c, grows like this until the
-    touch-down t later. s is at least LEAST_GROWTH: early in a swing a doubtful error would be a
+    touch-down t later. s is at least `least_growth`: early in a swing a doubtful error would be a
     long step.
 
     Args:
@@ -213,8 +302,8 @@ def adjust_step(body: Body, foot: int, left: float, error: float) -> float:
     """
     fade = exp(-left * (GRAVITY / body.height) ** 0.5)
     half_length = 0.5 * (body.soles[foot, 1] - body.soles[foot, 0])
-    error -= clip(error, ANKLES_REACH * half_length * (1.0 - fade))
-    return clip(error / max(0.6 * fade, LEAST_GROWTH), FARTHEST * body.height)
+    error -= clip(error, LAW.ankles_reach * half_length * (1.0 - fade))
+    return clip(error / max(0.6 * fade, LAW.least_growth), LAW.farthest * body.height)
 
 
 @njit
@@ -236,14 +325,14 @@ def settle_sole(
     Returns:
         rad, for this tick.
     """
-    if abs(at - rocks[1]) > STAYS:
+    if abs(at - rocks[1]) > LAW.stays:
         back = -rocks[2] * dead_time
         rocks[0], rocks[1], rocks[2] = 0.0, at, 0.0
         return back
     rocks[0] += dt
-    if rocks[0] > STAYS_TIMES * dead_time:
+    if rocks[0] > LAW.stays_times * dead_time:
         goal = clip(-speed * error, speed)
-        rocks[2] += min(dt / SETTLE_TIME, 1.0) * (goal - rocks[2])
+        rocks[2] += min(dt / LAW.settle_time, 1.0) * (goal - rocks[2])
     return rocks[2] * dt
 
 
@@ -298,7 +387,9 @@ def ask_moments(
         for j in range(2):
             low, high = soles[k, 2 * j], soles[k, 2 * j + 1]
             own = axes[k, 0, j] * x + axes[k, 1, j] * y
-            asked[k, j] = 0.5 * (low + high) + clip(own, MARGIN * 0.5 * (high - low))
+            asked[k, j] = 0.5 * (low + high) + clip(
+                own, LAW.margin * 0.5 * (high - low)
+            )
     return asked
 
 
@@ -319,11 +410,11 @@ def turn_feet(
         turns: ControllerState.turns, changed.
     """
     slip = (heading[0] - heading[1] + pi) % (2.0 * pi) - pi
-    if part == 0.0 or abs(slip) > MOST_SLIP:  # the IMU's heading has jumped
+    if part == 0.0 or abs(slip) > LAW.max_slip:  # the IMU's heading has jumped
         heading[0] = heading[1]
         return
     change = part * slip
-    if max(abs(turns[0] + change), abs(turns[1] + change)) > MOST_TURN:
+    if max(abs(turns[0] + change), abs(turns[1] + change)) > LAW.max_turn:
         return
     x = loads[0] * feet[0, 0] + loads[1] * feet[1, 0]
     y = loads[0] * feet[0, 1] + loads[1] * feet[1, 1]

@@ -18,11 +18,9 @@ from numpy.typing import ArrayLike
 from com_control.exceptions import BipedError
 from com_control.walking.biped import JOINTS, Biped, BipedLeg, heading_to_pelvis
 from com_control.walking.com_ik import ComIk
-from com_control.walking.law_table import Body, Table
+from com_control.walking.law_table import LAW, Body, Table
 from com_control.walking.sensor_guard import Sensor, SensorGuard
 from com_control.walking.stabiliser_law import (
-    MAX_OFFSET,
-    OFFSET_TIME,
     Measurements,
     follow_plan,
     make_controller_state,
@@ -37,25 +35,9 @@ from com_model.compiled import entry_point
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.link_frames import LinkFrames
 
-# of the root; of the CoM's planned height
-UPRIGHT, FALLEN_HEIGHT = cos(radians(30.0)), 0.7
-# of the weight, sum of both feet's forces while a plan has them both on the ground, and s: beyond
-# for longer, the sensors are implausible or the robot is held
-PLAUSIBLE, IMPLAUSIBLE_TIME = (0.5, 1.6), 0.1
-FAILURES = 5  # points in a row that inverse kinematics do not find
-# Out of reach, the CoM is commanded to the nearest height that is found, by this fraction of it
-# from the one before, and by no more than MOST_OFF from the plan's; s, in which it goes back.
-HEIGHTS, MOST_OFF, RETURN = (
-    0.0025 * np.array([0, -1, 1, -2, 2, -3, 3, -4, 4, -8, 8]),
-    0.04,
-    0.3,
-)
-# of half a sole's length and width: a larger DCM error is beyond the ankles
-REACH = 1.2, 2.0
-BLEND = 0.4  # s, from one plan to another
-SETTLING = 3.0  # offset_time, after which the offset counts as found
-# of the CoM's height, added to the offset's standard deviation
-SYSTEMATIC = 0.003
+# The heights that are tried where the legs do not reach the CoM, over that of the CoM and from the
+# one before: the nearest first
+HEIGHTS = 0.0025 * np.array([0, -1, 1, -2, 2, -3, 3, -4, 4, -8, 8])
 
 
 class Fault(IntEnum):
@@ -239,7 +221,8 @@ class Stabiliser:
             np.array([f(c, axis=0) for c in corners]) for f in (np.min, np.max)
         )
         self._soles = np.stack((low[:, 0], high[:, 0], low[:, 1], high[:, 1]), axis=1)
-        self._reach = (0.5 * np.array(REACH) * (high - low)[0, :2]).tolist()  # m
+        # m: the ankles correct up to 1.2 half lengths and 2 half widths of a sole
+        self._reach = (np.array([0.6, 1.0]) * (high - low)[0, :2]).tolist()
         self.state, self.target = make_controller_state(), make_target()
         self._found_for = 0.0
         self._guard = SensorGuard(biped)
@@ -292,21 +275,24 @@ class Stabiliser:
             tick, self.body, self.table, measured, 0.0, 0.0, state, self.target
         )
 
-    def replace(self, plan: WalkPlan, samples: Samples, later: float = 0.0) -> None:
+    def replace(
+        self, plan: WalkPlan, samples: Samples, later: float = 0.0, blend: float = 0.4
+    ) -> None:
         """Continues with another plan, near the present one and with the same feet for now.
 
         Args:
             plan: with its steps.
             samples: of the plan.
             later: s, by which its time begins later than that of the present one.
+            blend: s, in which the targets change from one plan to the other.
         """
         before, after = self.table, make_table(plan, samples)
         self.state.phase[0] = phase = self.phase - later
         time = after.dt * np.arange(len(after.com))
-        blended = (time >= phase) & (time < phase + BLEND)
+        blended = (time >= phase) & (time < phase + blend)
         then = (time[blended] + later) / before.dt
         old = np.minimum(np.rint(then).astype(int), len(before.com) - 1)
-        rest = (1.0 - quintic((time[blended] - phase) / BLEND)[0])[:, None]
+        rest = (1.0 - quintic((time[blended] - phase) / blend)[0])[:, None]
         pelvis = (
             table.R_pelvis.reshape(-1, 9) for table in (after, before)
         )  # nearly the same
@@ -328,12 +314,14 @@ class Stabiliser:
     def offset(self) -> tuple[Array, Array]:
         """Offset of the CoM from the model's (2,) m, and its standard deviation; inf: unknown.
 
-        Forwards and to the left, in the axes of the pelvis' heading.
+        Forwards and to the left, in the axes of the pelvis' heading. Unknown before three time
+        constants; the standard deviation has 0.3 % of the CoM's height added, for what is
+        systematic.
         """
         b, square = self.state.offset
-        if self._found_for < SETTLING * OFFSET_TIME:
+        if self._found_for < 3.0 * LAW.offset_time:
             return b.copy(), np.full(2, np.inf)
-        return b.copy(), np.sqrt(square + (SYSTEMATIC * self.body.height) ** 2)
+        return b.copy(), np.sqrt(square + (0.003 * self.body.height) ** 2)
 
     @property
     def margin(self) -> float:
@@ -389,7 +377,11 @@ class Stabiliser:
         return Stabilised(self._q, float(self.state.phase[3]), fault)
 
     def _solve(self, com: Array, feet: Array, R_pelvis: Array, dt: float) -> None:
-        heights = (self._height * exp(-dt / RETURN) + HEIGHTS).clip(-MOST_OFF, MOST_OFF)
+        """Sets the joint targets; out of reach, at the nearest height of the CoM that is found.
+
+        Within 4 % of the planned height, to which it returns in 0.3 s.
+        """
+        heights = (self._height * exp(-dt / 0.3) + HEIGHTS).clip(-0.04, 0.04)
         for height in heights.tolist():
             at = np.append(com[:2], com[2] + height * self.body.height)
             found = self._ik.step(at, feet, R_pelvis)
@@ -404,12 +396,15 @@ class Stabiliser:
         self.state.lean[:] *= 0.9
 
     def _is_implausible(self, wrenches: Array, dt: float) -> bool:
-        """Whether both feet are in stance and have not carried the robot for IMPLAUSIBLE_TIME."""
+        """Whether both feet stand and have not carried 0.5 to 1.6 of the weight for 0.1 s.
+
+        The sensors are implausible then, or the robot is held.
+        """
         load = float(wrenches[:, 2].sum()) / (self.biped.model.mass * GRAVITY)
         stands = not self.table.moves[0] < self.phase < self.table.moves[1]
-        wrong = stands and not PLAUSIBLE[0] < load < PLAUSIBLE[1]
+        wrong = stands and not 0.5 < load < 1.6
         self._implausible = self._implausible + dt if wrong else 0.0
-        return self._implausible > IMPLAUSIBLE_TIME
+        return self._implausible > 0.1
 
     def _attitude_by_sole(self, soles: Array) -> Array:
         """Orientation (3, 3) of the root link if the foot in stance is where it is commanded."""
@@ -420,12 +415,11 @@ class Stabiliser:
     def _fault(self, R: Array, wrenches: Array, upright: bool, failed: Sensor) -> Fault:
         h, up = self.body.height, float(R[2] @ self._up)
         height = self.target.estimate[2] - self.target.feet[:, 2, 3].min()
-        low = (
-            not failed and height < FALLEN_HEIGHT * h
-        )  # else the estimate is an old one
-        if low or up < UPRIGHT:
+        # with a failed sensor the estimate is an old one
+        low = not failed and height < 0.7 * h
+        if low or up < cos(radians(30.0)):
             return Fault.FALLEN
-        if self._failures > FAILURES:
+        if self._failures > 5:
             return Fault.UNREACHABLE
         if failed & Sensor.ENCODERS:
             return Fault.NO_ENCODERS
@@ -433,6 +427,6 @@ class Stabiliser:
             return Fault.NO_IMU
         if failed or not isfinite(wrenches.sum()):
             return Fault.NO_WRENCH
-        if np.abs(self.state.offset[0]).max() >= MAX_OFFSET * h * (1.0 - 1e-9):
+        if np.abs(self.state.offset[0]).max() >= LAW.max_offset * h * (1.0 - 1e-9):
             return Fault.OFFSET_BOUND
         return Fault.BEYOND_REACH if self.margin < 0.0 else Fault.NONE

@@ -39,10 +39,7 @@ import numpy as np
 from numba import njit
 
 from com_control.walking.law_table import (
-    ADJUST_TIME,
-    LATEST,
-    SETTLE_SPEED,
-    SETTLE_TILTS,
+    LAW,
     Body,
     Place,
     Table,
@@ -61,6 +58,7 @@ from com_control.walking.law_table import (
 )
 from com_model.arrays import Array
 from com_model.compiled import compiled
+from com_model.contact import SWING_LOAD
 from com_model.dynamics import GRAVITY
 from com_model.geometry.vector_kernels import Vector, add, cross, set_product, turned
 
@@ -171,27 +169,6 @@ def make_target() -> Target:
     return Target(
         np.zeros(3), np.zeros((2, 3, 4)), np.eye(3), np.zeros(11), np.zeros(2)
     )
-
-
-CARRIES, LANDED = 0.03, 0.08  # of the weight: a foot carries at all; has landed
-SHOULD_CARRY = 0.15
-PATIENCE = 0.04  # s, without load, before a foot searches for the ground
-RATE_TIME = 0.05  # s, in which the plan's time stops or continues
-MAX_WAIT = 0.2  # s, by which the plan waits for one step
-SEARCH_SPEED, SEARCH_DEPTH = 0.12, 0.1  # of h per s, and of h
-STEEPEST = 0.3  # slope
-# rad, lags where the servos resonate, which the lean would drive: the last times what it passes
-MAX_LAG, NO_LEAN, LEAST_LEAN = 0.5, 0.85, 0.285
-MAX_SURPRISE = 0.03  # of h, of one measurement of the offset
-# Gains, one set for all robots; lengths are over the CoM's height h.
-PROPORTIONAL, INTEGRAL, MAX_INTEGRAL = 1.0, 0.3, 0.03  # k_p; k_i / w
-LEAN, LEAN_SPEED, MAX_LEAN = 1.0, 0.3, 0.08  # G; G_v
-ANKLE, ANKLE_LEAK, MAX_TILT = 0.5, 1.0, 0.25  # A T_t kappa; s, T_a; rad
-FORCE_DIFFERENCE = 0.01  # A_z, 1/s
-OFFSET_TIME, MAX_OFFSET = 1.5, 0.075  # s, T_b
-REST_TIME, PULL_TIME, MAX_PULL = 0.5, 4.0, 0.03  # s, T_f standing and walking; of g
-FADE_TIME = 0.15  # s, in which feedback fades where sensors fail
-TURN_TIME = 0.5  # s, in which a sole that turned on the ground is followed
 
 
 @njit
@@ -330,22 +307,24 @@ def move_feet(
     for k in range(2):
         s = table.swing[i, k]
         other = 1 - k
-        state.unloaded[k] = 0.0 if loads[k] > CARRIES else state.unloaded[k] + dt
+        state.unloaded[k] = 0.0 if loads[k] > SWING_LOAD else state.unloaded[k] + dt
         if s < 0.0:
             state.held[k, 3] = state.further[k] = 0.0
-            low = state.feet[other, 2] - state.feet[k, 2] < SEARCH_DEPTH * body.height
+            low = (
+                state.feet[other, 2] - state.feet[k, 2] < LAW.search_depth * body.height
+            )
             if (
-                state.unloaded[k] > PATIENCE
+                state.unloaded[k] > LAW.patience
                 and low
-                and (left, 1.0 - left)[k] > SHOULD_CARRY
+                and (left, 1.0 - left)[k] > LAW.expected_load
             ):
-                state.feet[k, 2] -= SEARCH_SPEED * body.height * dt
+                state.feet[k, 2] -= LAW.search_speed * body.height * dt
                 waits = True
             continue
         s += f * table.dt / table.swing_time
-        if state.held[k, 3] > 0.0 and state.unloaded[k] > PATIENCE:
+        if state.held[k, 3] > 0.0 and state.unloaded[k] > LAW.patience:
             state.held[k, 3] = 0.0
-        if state.held[k, 3] == 0.0 and s > 0.5 and loads[k] > LANDED:
+        if state.held[k, 3] == 0.0 and s > 0.5 and loads[k] > LAW.landed_load:
             state.held[k, :3], state.held[k, 3] = places[k], 1.0
         if state.held[k, 3] > 0.0:
             for j in range(3):
@@ -354,11 +333,13 @@ def move_feet(
             continue
         now = rise(s)
         part = (rise(s + dt / table.swing_time) - now) / max(1.0 - now, 1e-6)
-        if body.adjusts and s < LATEST:
+        if body.adjusts and s < LAW.latest:
             goal = adjust_step(
                 body, k, (1.0 - s) * table.swing_time, c * e[0] + sine * e[1]
             )
-            state.further[k] += min(dt / ADJUST_TIME, 1.0) * (goal - state.further[k])
+            state.further[k] += min(dt / LAW.adjust_time, 1.0) * (
+                goal - state.further[k]
+            )
         height = state.feet[other, 2]  # on the slope through the other foot
         for j, way in enumerate((c, sine)):
             height += state.slope[j] * (
@@ -389,7 +370,7 @@ def move_ankles(
     for k in range(2):
         load = max(wrenches[k, 2], 0.0)
         for j in range(2):
-            if not load > CARRIES * weight:
+            if not load > SWING_LOAD * weight:
                 state.rocks[k, j, :] = 0.0
                 state.tilts[k, j] -= min(dt / 0.16, 1.0) * state.tilts[k, j]
                 continue
@@ -399,14 +380,18 @@ def move_ankles(
             error = sign * load * asked[k, 1 - j] - wrenches[k, 3 + j]
             error -= clip(error, 0.1 * most)  # a dead zone
             at = sign * wrenches[k, 3 + j] / most
-            A = ANKLE / (body.dead_time * body.kappa[j])
+            A = LAW.ankle / (body.dead_time * body.kappa[j])
             fed_back = 0.5 * (high - low) * A / body.height
-            most_speed = min(SETTLE_SPEED, SETTLE_TILTS / ANKLE * fed_back)
+            most_speed = min(LAW.settle_speed, LAW.settle_tilts / LAW.ankle * fed_back)
             speed = max(most_speed - fed_back, 0.0)
             rocks = state.rocks[k, j]
             further = settle_sole(speed, error / most, at, dt, body.dead_time, rocks)
-            rate = -A / (weight * body.height) * error - state.tilts[k, j] / ANKLE_LEAK
-            state.tilts[k, j] = clip(state.tilts[k, j] + rate * dt + further, MAX_TILT)
+            rate = (
+                -A / (weight * body.height) * error - state.tilts[k, j] / LAW.ankle_leak
+            )
+            state.tilts[k, j] = clip(
+                state.tilts[k, j] + rate * dt + further, LAW.max_tilt
+            )
 
 
 @njit
@@ -425,11 +410,11 @@ def find_slope(
     for j in range(2):
         gradient = total = 0.0
         for k in range(2):
-            if loads[k] > LANDED:
+            if loads[k] > LAW.landed_load:
                 gradient -= loads[k] * normals[k, j] / max(normals[k, 2], 0.1)
                 total += loads[k]
         if total > 0.0:
-            change = (clip(gradient / total, STEEPEST) - state.slope[j]) * part
+            change = (clip(gradient / total, LAW.steepest) - state.slope[j]) * part
             state.slope[j] += change
             middle = loads[0] * feet[0, j] + loads[1] * feet[1, j]
             for k in range(2):
@@ -455,14 +440,14 @@ def update_offset(
         state: offset and pull are changed.
         away: (2, 2) m and m/s^2, residuals along x and y.
     """
-    part, offset = min(dt / OFFSET_TIME, 1.0), state.offset
+    part, offset = min(dt / LAW.offset_time, 1.0), state.offset
     for j, rest in enumerate(headed((heading[0], -heading[1]), away[0])):
-        rest = clip(rest, MAX_SURPRISE * h)
-        offset[0, j] = clip(offset[0, j] + part * rest, MAX_OFFSET * h)
+        rest = clip(rest, LAW.max_surprise * h)
+        offset[0, j] = clip(offset[0, j] + part * rest, LAW.max_offset * h)
         offset[1, j] += 0.3 * part * (rest * rest - offset[1, j])
     for j, rest in enumerate(headed((heading[0], -heading[1]), away[1])):
-        change = min(dt / time, 1.0) * clip(rest, MAX_SURPRISE * GRAVITY)
-        state.pull[j] = clip(state.pull[j] + change, MAX_PULL * GRAVITY)
+        change = min(dt / time, 1.0) * clip(rest, LAW.max_surprise * GRAVITY)
+        state.pull[j] = clip(state.pull[j] + change, LAW.max_pull * GRAVITY)
 
 
 @njit
@@ -516,7 +501,7 @@ def follow_plan(
         state: state, overwritten.
         target: result, set; the estimate stays as it was.
     """
-    rest = exp(-dt / FADE_TIME)
+    rest = exp(-dt / LAW.fade_time)
     for j in range(2):
         state.lean[j] *= rest
         state.integral[j] *= rest
@@ -533,7 +518,7 @@ def follow_plan(
     for j in range(2):
         leaning[j] = -state.lean[j]
     command(table, state.phase[0] + lead, state, target, leaning)
-    state.phase[3] += clip(1.0 - state.phase[3], dt / RATE_TIME)
+    state.phase[3] += clip(1.0 - state.phase[3], dt / LAW.rate_time)
     last = table.dt * (len(table.com) - 1)
     state.phase[0] = min(state.phase[0] + state.phase[3] * dt, last)
 
@@ -608,27 +593,27 @@ def tick(
             surprise[1, j] = push - a_r
         c, v = motion[0, j] + b[j], motion[1, j]
         error = c - c_r + (v - v_r) / w
-        integral = state.integral[j] + INTEGRAL * w * error * dt
-        state.integral[j] = integral = clip(integral, MAX_INTEGRAL * h)
-        zmp[j] += (1.0 + PROPORTIONAL) * error + integral
+        integral = state.integral[j] + LAW.integral * w * error * dt
+        state.integral[j] = integral = clip(integral, LAW.max_integral * h)
+        zmp[j] += (1.0 + LAW.proportional) * error + integral
         kappa = body.kappa[1 - j]
         lag = w * kappa**0.5 * body.dead_time  # where the servos resonate
-        goal = LEAN * (c - c_r) + LEAN_SPEED / w * (v - v_r)
-        goal *= min(1.0, MAX_LAG / lag) * rise((NO_LEAN - lag) / 0.15)
+        goal = LAW.lean * (c - c_r) + LAW.lean_speed / w * (v - v_r)
+        goal *= min(1.0, LAW.max_lag / lag) * rise((LAW.no_lean - lag) / 0.15)
         lag *= 2.0 / (4.0 + kappa) ** 0.5
-        goal *= rise((LEAST_LEAN - lag) / 0.05) * (1.0 if known else 0.5)
+        goal *= rise((LAW.least_lean - lag) / 0.05) * (1.0 if known else 0.5)
         state.lean[j] += (1.0 - exp(-2.0 * w * dt)) * (goal - state.lean[j])
-        leaning[j] = -clip(state.lean[j], MAX_LEAN * h)
+        leaning[j] = -clip(state.lean[j], LAW.max_lean * h)
         target.estimate[j], target.estimate[3 + j] = c, v
         target.estimate[5 + j], target.estimate[7 + j] = c + v / w, c_r + v_r / w
         target.estimate[9 + j] = measured_zmp[j]
     target.estimate[2] = at[2]
     moves = table.moves[0] < t < table.moves[1]
-    part = min(dt / TURN_TIME, 1.0) if moves and body.turns else 0.0
+    part = min(dt / LAW.turn_time, 1.0) if moves and body.turns else 0.0
     turn_feet(part, state.heading, loads, feet, state.feet, state.turns)
     if weighs:
         update_offset(
-            h, heading, dt, PULL_TIME if moves else REST_TIME, state, surprise
+            h, heading, dt, LAW.pull_time if moves else LAW.rest_time, state, surprise
         )
     pace = 1.0
     if moves:
@@ -649,7 +634,10 @@ def tick(
         both = table.swing[i, 0] < 0.0 and table.swing[i, 1] < 0.0
         if both and carries:
             change = (
-                FORCE_DIFFERENCE * h * dt * ((2.0 * share - 1.0) - loads[0] + loads[1])
+                LAW.force_difference
+                * h
+                * dt
+                * ((2.0 * share - 1.0) - loads[0] + loads[1])
             )
             state.feet[0, 2] -= 0.5 * change
             state.feet[1, 2] += 0.5 * change
@@ -660,8 +648,8 @@ def tick(
         if not both:
             state.phase[1] = 0.0
     command(table, t + lead, state, target, leaning)
-    if waits and state.phase[1] < MAX_WAIT:
+    if waits and state.phase[1] < LAW.max_wait:
         state.phase[1] += dt
         pace = 0.0
-    state.phase[3] += clip(pace - state.phase[3], dt / RATE_TIME)
+    state.phase[3] += clip(pace - state.phase[3], dt / LAW.rate_time)
     state.phase[0] = min(t + state.phase[3] * dt, table.dt * (len(table.com) - 1))

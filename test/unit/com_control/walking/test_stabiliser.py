@@ -7,20 +7,8 @@ from shipped_robot import shipped_robot
 
 from com_control.exceptions import BipedError
 from com_control.walking.biped import Biped
-from com_control.walking.law_table import (
-    FARTHEST,
-    FASTEST,
-    LEAST_GROWTH,
-    SETTLE_SPEED,
-    SLOWEST,
-    STAYS_TIMES,
-    Body,
-    adjust_step,
-    find_pace,
-    settle_sole,
-)
+from com_control.walking.law_table import LAW, Body, adjust_step, find_pace, settle_sole
 from com_control.walking.stabiliser import Fault, Stabiliser, ankle_stiffness
-from com_control.walking.stabiliser_law import TURN_TIME
 from com_control.walking.walk import WalkRequest
 from com_control.walking.walker import Walker
 from com_model.dynamics import GRAVITY
@@ -99,10 +87,10 @@ def test_the_plans_time_follows_a_dcm_that_is_beyond_the_ankles():
     w, h, half_width = 4.67, 0.45, 0.03
     for speed in (0.1, -0.1):
         ahead = np.copysign(0.02, speed)
-        assert 1.0 < find_pace(w, h, half_width, ahead, speed) <= FASTEST
-        assert SLOWEST <= find_pace(w, h, half_width, -ahead, speed) < 1.0
-        assert find_pace(w, h, half_width, 3.0 * ahead, speed) == FASTEST
-        assert find_pace(w, h, half_width, -3.0 * ahead, speed) == SLOWEST
+        assert 1.0 < find_pace(w, h, half_width, ahead, speed) <= LAW.fastest
+        assert LAW.slowest <= find_pace(w, h, half_width, -ahead, speed) < 1.0
+        assert find_pace(w, h, half_width, 3.0 * ahead, speed) == LAW.fastest
+        assert find_pace(w, h, half_width, -3.0 * ahead, speed) == LAW.slowest
         for small in (0.01, -0.01):
             assert find_pace(w, h, half_width, small, speed) == 1.0
     assert find_pace(w, h, half_width, 0.1, 0.0) == 1.0  # no time would put it right
@@ -116,14 +104,14 @@ def test_a_foothold_follows_what_the_ankles_leave_of_the_dcm_error():
         fade = np.exp(-w * left)
         own = 0.84 * half * (1.0 - fade)
         assert adjust_step(body, 0, left, 0.99 * own) == 0.0
-        grown = (0.01 - 0.0) / max(0.6 * fade, LEAST_GROWTH)
+        grown = (0.01 - 0.0) / max(0.6 * fade, LAW.least_growth)
         assert adjust_step(body, 0, left, own + 0.01) == pytest.approx(
-            min(grown, FARTHEST * h)
+            min(grown, LAW.farthest * h)
         )
         assert adjust_step(body, 1, left, -own - 0.01) == -adjust_step(
             body, 0, left, own + 0.01
         )
-        assert adjust_step(body, 0, left, 1.0) == FARTHEST * h
+        assert adjust_step(body, 0, left, 1.0) == LAW.farthest * h
 
 
 @pytest.mark.parametrize(
@@ -143,7 +131,7 @@ def test_a_foot_lands_where_the_dcm_asks_for_it(hoap2, adjusts, speed):
         robot.run(PERIOD)
     away = stabiliser.state.feet[swinging]
     assert np.sign(round(away[0], 4)) == np.sign(speed) * adjusts
-    assert abs(away[0]) <= FARTHEST * stabiliser.body.height + 1e-9
+    assert abs(away[0]) <= LAW.farthest * stabiliser.body.height + 1e-9
     assert abs(away[1]) < 1e-6
     if adjusts and speed:
         assert abs(away[0]) > 0.005
@@ -165,7 +153,7 @@ def test_a_sole_that_turns_on_the_ground_is_followed_by_the_imu(hoap2):
     np.testing.assert_array_equal(stabiliser.state.turns, 0.0)
     run(0.1, 1.0)
     run(0.3, 1.0 + slip)  # the right foot is in the air
-    followed = slip * (1.0 - np.exp(-0.3 / TURN_TIME))
+    followed = slip * (1.0 - np.exp(-0.3 / LAW.turn_time))
     assert stabiliser.state.turns[0] == pytest.approx(followed, rel=0.05)
     left = stabiliser.target.feet[0]
     assert np.arctan2(left[1, 0], left[0, 0]) == pytest.approx(followed, rel=0.1)
@@ -180,17 +168,17 @@ def test_a_sole_that_rocks_turns_until_its_moment_changes():
     """Not while the moment follows; what was sent within the dead time is taken back."""
     dead_time, error, rocks = 0.0175, -0.6, np.zeros(3)
     for at in np.linspace(0.2, 1.0, 20):  # the force moves on in the sole: it lies flat
-        assert settle_sole(SETTLE_SPEED, error, at, PERIOD, dead_time, rocks) == 0.0
+        assert settle_sole(LAW.settle_speed, error, at, PERIOD, dead_time, rocks) == 0.0
     tilt = [
-        settle_sole(SETTLE_SPEED, error, 1.0, PERIOD, dead_time, rocks)
+        settle_sole(LAW.settle_speed, error, 1.0, PERIOD, dead_time, rocks)
         for _ in range(40)
     ]
-    still = int(STAYS_TIMES * dead_time / PERIOD) - 1
+    still = int(LAW.stays_times * dead_time / PERIOD) - 1
     assert tilt[:still] == [0.0] * still
-    assert tilt[-1] == pytest.approx(-SETTLE_SPEED * error * PERIOD, rel=0.01)
-    back = settle_sole(SETTLE_SPEED, error, 0.3, PERIOD, dead_time, rocks)
-    assert back == pytest.approx(SETTLE_SPEED * error * dead_time, rel=0.01)
-    assert settle_sole(SETTLE_SPEED, error, 0.3, PERIOD, dead_time, rocks) == 0.0
+    assert tilt[-1] == pytest.approx(-LAW.settle_speed * error * PERIOD, rel=0.01)
+    back = settle_sole(LAW.settle_speed, error, 0.3, PERIOD, dead_time, rocks)
+    assert back == pytest.approx(LAW.settle_speed * error * dead_time, rel=0.01)
+    assert settle_sole(LAW.settle_speed, error, 0.3, PERIOD, dead_time, rocks) == 0.0
 
 
 def test_one_wrench_that_is_not_finite(hoap2):
