@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from shipped_robot import shipped_robot
 
-from com_estimation.humanoid.diagnosis import LONGEST, Diagnosis, EventKind
+from com_estimation.humanoid.diagnosis import Diagnosis, DiagnosisOptions, EventKind
 from com_estimation.humanoid.layout import Kind, Layout, make_layout
 from com_estimation.humanoid.windows import HOP, Window
 
@@ -162,7 +162,9 @@ def test_windows_that_tell_little_do_not_end_a_change() -> None:
     for _ in range(40):
         diagnosis.add(recording.window(nothing))
     begin = recording.time
-    for k in range(LONGEST):  # no culprit explains it: only then it is decided
+    for k in range(
+        2 * DiagnosisOptions.lasting
+    ):  # no culprit explains it: only then it is decided
         assert not diagnosis.events
         vague = 10.0 if 3 <= k < 6 else 1.0  # as in a touch-down
         diagnosis.add(recording.window(nothing, force, vague))

@@ -1,6 +1,6 @@
 """Infers from windows of residuals: pushes, lasting changes, named causes, the corrected CoM.
 
-A window that no probable model explains (chi2 above HOLD) is put on hold. If two quiet windows
+A window that no probable model explains (its chi2 is too high) is put on hold. If two quiet windows
 follow, it was a push: the held windows are discarded, and the impulse is the sum of their
 residuals. If eight windows pass without that, it is a lasting change: the held windows are used
 after all, except those around the onset. If the change does not explain them, something is still
@@ -38,30 +38,7 @@ from com_estimation.humanoid.windows import (
     WindowSums,
 )
 from com_model.arrays import Array
-
-HOLD = 50.0  # chi2, 6 degrees of freedom
-QUIET, LASTING = 2, 8  # windows
-# windows: a push that begins before a change is decided is over by then
-LONGEST = 2 * LASTING
-STRADDLING = 3  # held windows about an onset, SUPPORT / HOP, and the one before
-NAMED, UNDECIDED = 0.9, 0.05
-SETTLED = 2.5  # s, for which a change is named before it becomes part of the model
-MERGE = 0.35  # s, after an onset, in which no push begins
-FIRST_LIFT = 0.5  # s around the first time that a foot is lifted
-AIR = 0.03  # fraction of the weight, below which a foot is in the air
-EXCITED = 0.05  # m/s^2, mean acceleration of the CoM of a robot that moves
-CONSTANT_AFTER = 2.0  # s of windows, before which no constant cause is named
-# s since its onset and the last event or change, before it is named
-CHANGED_AFTER = 2.5
-# of W and W h: residual force and moment that no cause can make
-IMPLAUSIBLE = 0.25, 0.10
-RECENT = 25  # windows: 2 s
-SEEN_GIVE = 11.8  # of chi^2 of two, 3 standard deviations
-BOUND = 4.0  # prior standard deviations of a cause; estimates beyond are impossible
-FLEXIBLE = (2e-5, 1e-3)  # rad/(N m), of the joints of legs; rad of backlash
-WEIGHTY = 3.0  # standard deviations: least mass of a payload present from the start
-BEYOND = 2.0  # tolerances that a parameter of a constant cause must exceed to be named
-POPULAR = 4  # most probable models that may explain a window
+from com_model.contact import SWING_LOAD
 
 
 class Hint(IntEnum):
@@ -107,6 +84,57 @@ class EventKind(IntEnum):
     UNKNOWN = 0
     PUSH = 1
     CHANGE = 2
+
+
+@dataclass(frozen=True)
+class DiagnosisOptions:
+    """When windows are put on hold, and when a cause is named.
+
+    Attributes:
+        hold: chi2 of 6 degrees of freedom, above which a window is put on hold.
+        quiet: windows after which a push is over.
+        lasting: held windows after which a change is decided; the hold ends after twice as many: a
+            push that begins before a change is decided is over by then.
+        straddling: held windows about an onset, SUPPORT / HOP, and the one before.
+        named: probability above which a cause is named.
+        undecided: probability below which a cause is not reported.
+        settled: s, for which a change is named before it becomes part of the model.
+        merge: s, after an onset, in which no push begins.
+        first_lift: s around the first time that a foot is lifted.
+        excited: m/s^2, mean acceleration of the CoM of a robot that moves.
+        constant_after: s of windows, before which no constant cause is named.
+        changed_after: s since its onset and the last event or change, before it is named.
+        implausible: of W and W h: residual force and moment that no cause can make.
+        recent: windows: 2 s.
+        seen_give: of chi^2 of two: 3 standard deviations.
+        bound: prior standard deviations of a cause; estimates beyond are impossible.
+        flexible: rad/(N m), of the joints of legs; rad of backlash: beyond, constant causes are
+            confused with the flexion of the legs.
+        payload_sigmas: standard deviations: least mass of a payload present from the start.
+        beyond: tolerances that a parameter of a constant cause must exceed to be named.
+        candidates: most probable models that may explain a window.
+    """
+
+    hold: float = 50.0
+    quiet: int = 2
+    lasting: int = 8
+    straddling: int = 3
+    named: float = 0.9
+    undecided: float = 0.05
+    settled: float = 2.5
+    merge: float = 0.35
+    first_lift: float = 0.5
+    excited: float = 0.05
+    constant_after: float = 2.0
+    changed_after: float = 2.5
+    implausible: tuple[float, float] = (0.25, 0.10)
+    recent: int = 25
+    seen_give: float = 11.8
+    bound: float = 4.0
+    flexible: tuple[float, float] = (2e-5, 1e-3)
+    payload_sigmas: float = 3.0
+    beyond: float = 2.0
+    candidates: int = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +186,7 @@ class DiagnosisResult:
     """Result of the diagnosis at one time.
 
     Attributes:
-        findings: causes with a probability above UNDECIDED, the most probable first.
+        findings: causes with a probability that is not negligible, the most probable first.
         hint: motion that would separate the causes that are not named.
         text: the result in one sentence.
     """
@@ -173,9 +201,11 @@ class Diagnosis:
 
     Args:
         layout: parameters and possible causes of the robot.
+        options: thresholds.
 
     Attributes:
         layout: as given.
+        options: as given.
         verdict: result of the last inference.
         inference: probabilities and estimates of the last inference.
         unexplained: a cause would need parameters beyond what is physically possible.
@@ -183,12 +213,12 @@ class Diagnosis:
         events: pushes and changes, the last 50.
         holding: windows on hold, not yet classified.
         chi2: of the last 60 windows, divided by its 6 degrees of freedom; 1 or less is expected.
-        rejected: for the last RECENT windows, whether the wrenches could not be this robot's.
+        rejected: for the last 2 s of windows, whether the wrenches could not be this robot's.
         time: s, of the last window.
     """
 
-    def __init__(self, layout: Layout) -> None:
-        self.layout = layout
+    def __init__(self, layout: Layout, options: DiagnosisOptions | None = None) -> None:
+        self.layout, self.options = layout, options or DiagnosisOptions()
         self.restart()
 
     def restart(self) -> None:
@@ -197,8 +227,8 @@ class Diagnosis:
         self.events: deque[Event] = deque(maxlen=50)
         self.chi2: deque[float] = deque(maxlen=60)
         self.holding: list[Window] = []
-        self.rejected: deque[bool] = deque(maxlen=RECENT)
-        self._motion: deque[float] = deque(maxlen=RECENT)
+        self.rejected: deque[bool] = deque(maxlen=self.options.recent)
+        self._motion: deque[float] = deque(maxlen=self.options.recent)
         # number of quiet windows; chi2 and residual of the held window with the largest chi2
         self._quiet, self._loudest = 0, (0.0, np.zeros(6))
         self._marks: list[tuple[float, int, Sums]] = []  # held onsets
@@ -216,16 +246,16 @@ class Diagnosis:
 
     @property
     def excited(self) -> bool:
-        """Whether the CoM has accelerated by more than EXCITED on average over the last 2 s."""
-        return sum(self._motion) > EXCITED * len(self._motion)
+        """Whether the CoM has accelerated enough on average over the last 2 s."""
+        return sum(self._motion) > self.options.excited * len(self._motion)
 
     @property
     def flexible(self) -> bool:
         """Whether the legs are so flexible that constant causes are confused with their flexion."""
         at = self.layout.plant.blocks.flexibility
         give, cov = self.inference.average(np.eye(self.layout.count)[at : at + 2])
-        seen = give @ np.linalg.solve(cov, give) > SEEN_GIVE
-        return bool(seen and (give > FLEXIBLE).any())
+        seen = give @ np.linalg.solve(cov, give) > self.options.seen_give
+        return bool(seen and (give > self.options.flexible).any())
 
     @property
     def implausible(self) -> bool:
@@ -242,7 +272,7 @@ class Diagnosis:
             Whether there is a new verdict.
         """
         self.time = window.time
-        first = (window.loads[:, 0] < AIR) & np.isnan(self._lifted)
+        first = (window.loads[:, 0] < SWING_LOAD) & np.isnan(self._lifted)
         self._lifted[first] = window.time
         self.rejected.append(not self._plausible(window))
         if self.implausible:
@@ -250,13 +280,16 @@ class Diagnosis:
             return False
         if not self.rejected[-1]:
             self._motion.append(window.moving)
-        models = (*self.inference.models[:POPULAR], self.inference.free)
+        models = (
+            *self.inference.models[: self.options.candidates],
+            self.inference.free,
+        )
         chi2 = min(_chi2(*_residual(window, model)) for model in models)
         self.chi2.append(chi2 / 6.0)
-        if self.holding or chi2 > HOLD or self.rejected[-1]:
+        if self.holding or chi2 > self.options.hold or self.rejected[-1]:
             self._hold(window, np.inf if self.rejected[-1] else chi2)
         else:
-            self._flown |= window.loads[:, 0] < AIR
+            self._flown |= window.loads[:, 0] < SWING_LOAD
             self.sums.add(window)
             self._past.append(window)
         self._since_inference += 1
@@ -271,7 +304,11 @@ class Diagnosis:
 
     def _plausible(self, window: Window) -> bool:
         size = np.linalg.norm(window.y.reshape(2, 3), axis=1)
-        limits = np.array(IMPLAUSIBLE) * self.layout.weight * [1.0, self.layout.height]
+        limits = (
+            np.array(self.options.implausible)
+            * self.layout.weight
+            * [1.0, self.layout.height]
+        )
         return bool((size < limits).all())
 
     def _hold(self, window: Window, chi2: float) -> None:
@@ -279,11 +316,11 @@ class Diagnosis:
             self._seen, self._quiet, self._loudest = window.time, 0, (0.0, np.zeros(6))
         self.holding.append(window)
         self._quiet = self._quiet + 1 if self._is_quiet(window, chi2) else 0
-        if self._quiet == QUIET:
+        if self._quiet == self.options.quiet:
             self._end_push()
-        elif len(self.holding) >= LASTING:
+        elif len(self.holding) >= self.options.lasting:
             believed = sum(self._plausible(held) for held in self.holding)
-            if believed > LASTING // 2:
+            if believed > self.options.lasting // 2:
                 self._end_change()
             else:
                 self.holding = []
@@ -291,12 +328,12 @@ class Diagnosis:
     def _is_quiet(self, window: Window, chi2: float) -> bool:
         """Whether the event that began is over.
 
-        It is over when chi2 is below HOLD and no event at all explains the window better than
+        It is over when chi2 is low again and no event at all explains the window better than
         the residual of the window with the largest chi2. Not by chi2 alone: a touch-down, with
         its larger covariance, makes chi2 small while a payload stays.
         """
         r, S = _residual(window, self.inference.models[0])
-        if chi2 > HOLD:
+        if chi2 > self.options.hold:
             self._loudest = max(self._loudest, (chi2, r), key=lambda felt: felt[0])
             return False
         return _chi2(r, S) < _chi2(r - self._loudest[1], S)
@@ -308,11 +345,12 @@ class Diagnosis:
         impulse = -rests.sum(axis=0) * HOP
         start = self._seen - 0.5 * SUPPORT
         merged = any(
-            e.kind is EventKind.CHANGE and abs(start - e.start) < MERGE + 0.5 * SUPPORT
+            e.kind is EventKind.CHANGE
+            and abs(start - e.start) < self.options.merge + 0.5 * SUPPORT
             for e in self.events
         )
         if not merged:
-            duration = max((len(held) - QUIET) * HOP - SUPPORT + HOP, HOP)
+            duration = max((len(held) - self.options.quiet) * HOP - SUPPORT + HOP, HOP)
             event = Event(
                 EventKind.PUSH, start, duration, self._seen, self.time, impulse[:3]
             )
@@ -322,7 +360,11 @@ class Diagnosis:
     def _end_change(self) -> None:
         """Records a change if it explains the last held windows; else the hold continues."""
         before = deepcopy((self.sums, self._marks))
-        given = [w for w in self.holding[STRADDLING - LASTING :] if self._plausible(w)]
+        given = [
+            w
+            for w in self.holding[self.options.straddling - self.options.lasting :]
+            if self._plausible(w)
+        ]
         if self._past and self._past[-1].time > self._seen - 1.5 * HOP:
             self.sums.drop_last()
         start = self._seen - 0.5 * SUPPORT
@@ -335,7 +377,7 @@ class Diagnosis:
         passes = sum(_chi2(*_residual(window, best)) for window in given) > 6.0 * len(
             given
         )
-        if passes and len(self.holding) < LONGEST:
+        if passes and len(self.holding) < 2 * self.options.lasting:
             self.sums, self._marks = before
             return
         self.holding = []
@@ -360,7 +402,7 @@ class Diagnosis:
         return near + held
 
     def _settle(self) -> None:
-        """Makes a change that has stayed named for SETTLED part of the model."""
+        """Makes a change that has stayed named for long enough part of the model."""
         best = self.inference.models[0]
         if best.change is None or not np.isfinite(best.change.onset.time):
             return
@@ -368,11 +410,11 @@ class Diagnosis:
         again = i in {j for j, _ in self._changes}
         if not again and i not in self._named:
             return
-        if self.time - max(time, self._named.get(i, time)) < SETTLED:
+        if self.time - max(time, self._named.get(i, time)) < self.options.settled:
             return
         marks = [*self._marks, *self.sums.grid]
         mark = next((m for m in marks if m[0] == time), None)
-        if mark is not None and self.inference.probability[i] > NAMED:
+        if mark is not None and self.inference.probability[i] > self.options.named:
             self._changes.append((i, mark))
             self._marks = [m for m in self._marks if m[0] > time]
 
@@ -382,10 +424,10 @@ class Diagnosis:
         found = []
         for i in map(int, np.argsort(inference.probability)[::-1]):
             p = self._guilt(i) if i in settled else float(inference.probability[i])
-            if p < UNDECIDED:
+            if p < self.options.undecided:
                 self._withdraw(i)
                 continue
-            likely = p > NAMED and (i in settled or self._may_name(i))
+            likely = p > self.options.named and (i in settled or self._may_name(i))
             self._likely[i] = self._likely.get(i, 0) + 1 if likely else 0
             onset = settled.get(i, float(inference.onset[i]))
             needed = 1 if i in settled or np.isfinite(onset) else 2
@@ -398,7 +440,9 @@ class Diagnosis:
             culprits[f.culprit].name
             for f in found
             if f.probability > 0.5
-            and (np.abs(f.parameters) > BOUND * culprits[f.culprit].slab).any()
+            and (
+                np.abs(f.parameters) > self.options.bound * culprits[f.culprit].slab
+            ).any()
         ]
         self.unexplained = bool(beyond)
         if beyond:
@@ -441,8 +485,8 @@ class Diagnosis:
         """Whether the motion so far separates this cause from the others."""
         culprit, onset = self.layout.culprits[i], self.inference.onset[i]
         # How much the legs give is known once each foot was lifted; that looks like a change.
-        recent = self.time - self._lifted < 2.0 * FIRST_LIFT
-        if (recent | (np.abs(self._lifted - onset) < FIRST_LIFT)).any():
+        recent = self.time - self._lifted < 2.0 * self.options.first_lift
+        if (recent | (np.abs(self._lifted - onset) < self.options.first_lift)).any():
             return i in self._named
         changes = [e.start for e in self.events if e.kind is EventKind.CHANGE]
         new = self.inference.models[0].change  # without an event where it is small
@@ -451,7 +495,7 @@ class Diagnosis:
         latest = max(
             [onset, begun, *(e.start for e in self.events)]
         )  # a push may hide a change
-        fresh = self.time - latest < CHANGED_AFTER
+        fresh = self.time - latest < self.options.changed_after
         if (
             mistakable and fresh and i not in self._named
         ):  # a change that is not known yet looks like it
@@ -460,15 +504,15 @@ class Diagnosis:
             return any(abs(onset - begin) < SUPPORT for begin in changes)
         if not culprit.constant and np.isfinite(onset):
             return True
-        if self.sums.count * HOP < CONSTANT_AFTER:
+        if self.sums.count * HOP < self.options.constant_after:
             return False
         values, cov = self.inference.average(
             np.eye(self.layout.count)[culprit.columns], i
         )
         weightless = culprit.kind is Kind.PAYLOAD and abs(
             values[0]
-        ) < WEIGHTY * np.sqrt(cov[0, 0])
-        if weightless or (np.abs(values) < BEYOND * culprit.spike).all():
+        ) < self.options.payload_sigmas * np.sqrt(cov[0, 0])
+        if weightless or (np.abs(values) < self.options.beyond * culprit.spike).all():
             return False
         if culprit.kind is Kind.IMU_TILT:
             return True
@@ -494,7 +538,9 @@ class Diagnosis:
         rivals = [culprits[f.culprit].name for f in found if not f.named]
         parts = [f"wrong: {', '.join(names)}"] if names else []
         if rivals:
-            also = "" if self.inference.nothing < UNDECIDED else ", or none"
+            also = (
+                "" if self.inference.nothing < self.options.undecided else ", or none"
+            )
             parts.append(f"not separable: {' or '.join(rivals)}{also}; {WORDS[hint]}")
         if self.flexible:
             parts.append(

@@ -166,7 +166,7 @@ class HumanoidEstimator:
         self._corners = fall.Soles(corners, owner, flat, self.layout.weight)
         plant = self.layout.plant
         self._memory = step.make_memory(plant)
-        self._fall = np.zeros(fall.FEET + fall.ROW * len(points))
+        self._fall = fall.make_fall_state(len(points))
         self._options = GiveOptions()
         at = plant.blocks.flexibility
         self._give = slice(at, at + 2)
@@ -224,7 +224,8 @@ class HumanoidEstimator:
         self._held, self._stale = (-np.inf, np.empty(0), np.empty(0)), False
         self._wrenches[:] = np.nan
         self._rows: list[Array] = []
-        self._fall[:] = 0.0
+        for part in self._fall:
+            part[:] = 0.0
         self._encoders[:] = fall.make_watch(len(self._names))
         self._memory.phase[:] = -1
 
@@ -285,7 +286,7 @@ class HumanoidEstimator:
         )
         self._check_load(time)
         if begins:
-            self._fall[fall.MODEL_XI] = np.nan
+            self._fall.model_xi[0] = np.nan
             self._began = time
         else:
             offset = self._correction()[0]
@@ -297,13 +298,13 @@ class HumanoidEstimator:
             wrong += self._give_std + self._options.error * float(self._given[0])
             tilts = wrong * moved
             tilts += 2.0 * self._given[1]  # a joint on its way to the other side
-            warns &= tilts < fall.TIPS or self._fall[fall.MARGIN] < 0.0
+            warns &= tilts < fall.FALL.tips or self._fall.margin[0] < 0.0
             if warns and (not self._reason or self._reason == self._repeated):
-                tilt = self._fall[fall.FEET + fall.ANGLE :: fall.ROW][loaded]
+                tilt = self._fall.angle[loaded]
                 if time > self._warning_until:
                     self.warned_at = time
                     self.warned_of = (
-                        f"fall warning: DCM margin {self._fall[fall.MARGIN]:.3f} m, "
+                        f"fall warning: DCM margin {self._fall.margin[0]:.3f} m, "
                     )
                     self.warned_of += (
                         f"loaded sole tilted by {np.degrees(tilt):.1f} degrees"
@@ -529,6 +530,6 @@ class HumanoidEstimator:
         com = memory.R[1, 0].T @ (memory.total[1] - memory.root) + dc
         middle = memory.root[:2] + memory.sole[1, :, :2].mean(axis=0)
         return Estimate(
-            time, mode, reason, com, cov, dc, dm, dm_std, self._fall[:2] - middle,
-            float(self._fall[fall.MARGIN]), falling,
+            time, mode, reason, com, cov, dc, dm, dm_std, self._fall.xi - middle,
+            float(self._fall.margin[0]), falling,
         )  # fmt: skip

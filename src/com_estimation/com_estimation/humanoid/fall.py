@@ -43,25 +43,104 @@ from com_model.dynamics import GRAVITY
 from com_model.geometry.hull_kernels import set_hull, signed_distance
 from com_model.geometry.vector_kernels import dot
 
-PATIENCE = 0.01  # s
-OBSERVER = 45.0  # rad/s, both poles
-CUTOFF = 10.0  # Hz, of the soles' rates, one pole
-AHEAD, ROLLING_AHEAD, TIPPING_AHEAD = 0.2, 0.35, 0.5  # omega T
-# rad and rad/s of a sole, above which it tips
-TIPS, TIP_RATE = 0.2 * pi / 180.0, 6.0 * pi / 180.0
-# above which it rolls, for longer
-ROLLS, ROLL_RATE = 0.5 * pi / 180.0, 5.0 * pi / 180.0
-TILT, TILT_AHEAD = 10.0 * pi / 180.0, 0.25  # rad within s
-TILTED, STEEP, STEEP_AHEAD = pi / 180.0, 6.0 * pi / 180.0, 0.1  # rad; rad within s
-CARRIES = 0.05  # of the weight, above which a sole is not in the air
-SINKING = 2.5  # m/s^2, with which a sole in the air can be lowered
-IMPACT, SETTLING = 1.5, 0.02  # of the weight, and s for which its effects last
-LEAST_HEIGHT = 0.1  # m, lower bound of the CoM's height in omega
-# N, upwards: with less there is no CoP, in the air or by a sensor's wrong sign
-LEAST_FORCE = 1.0
-SLOPE_TIME = 4.0  # s
-XI, MARGIN, ENDANGERED, MODEL_XI, PUSH, SLOPE, COP, FEET = 0, 2, 3, 4, 6, 8, 10, 12
-PLACE, VELOCITY, ANGLE, RATE, BEND, HEIGHT, CLIMB, ROW = 0, 2, 4, 5, 6, 7, 8, 9
+
+class FallOptions(NamedTuple):
+    """When to warn of a fall.
+
+    Attributes:
+        patience: s, for which the danger must last.
+        observer: rad/s, both poles.
+        cutoff: Hz, of the soles' rates, one pole.
+        ahead: omega T, for which the DCM is predicted.
+        rolling_ahead: omega T, the same while the sole with the highest load rolls.
+        tipping_ahead: omega T, the same while it tips.
+        tips: rad of a sole, above which it tips.
+        tip_rate: rad/s, with which it does.
+        rolls: rad of a sole, above which it rolls.
+        roll_rate: rad/s, with which it does.
+        tilt: rad, predicted tilt of a sole that tips, which is a fall.
+        tilt_ahead: s, within which.
+        tilted: rad of a sole, above which its rate alone counts.
+        steep: rad, tilt by that rate which is a fall.
+        steep_ahead: s, within which.
+        sinking: m/s^2, with which a sole in the air can be lowered.
+        impact: of the weight, force of a touch-down.
+        settling: s, for which its effects last.
+        least_height: m, lower bound of the CoM's height in omega.
+        least_force: N, upwards: with less there is no CoP, in the air or by a sensor's wrong sign.
+        slope_time: s, over which the usual normal of the loaded sole is averaged.
+    """
+
+    patience: float = 0.01
+    observer: float = 45.0
+    cutoff: float = 10.0
+    ahead: float = 0.2
+    rolling_ahead: float = 0.35
+    tipping_ahead: float = 0.5
+    tips: float = 0.2 * pi / 180.0
+    tip_rate: float = 6.0 * pi / 180.0
+    rolls: float = 0.5 * pi / 180.0
+    roll_rate: float = 5.0 * pi / 180.0
+    tilt: float = 10.0 * pi / 180.0
+    tilt_ahead: float = 0.25
+    tilted: float = pi / 180.0
+    steep: float = 6.0 * pi / 180.0
+    steep_ahead: float = 0.1
+    sinking: float = 2.5
+    impact: float = 1.5
+    settling: float = 0.02
+    least_height: float = 0.1
+    least_force: float = 1.0
+    slope_time: float = 4.0
+
+
+FALL = FallOptions()
+
+
+class FallState(NamedTuple):
+    """State of `watch_fall` between samples, of f feet; arrays that it overwrites.
+
+    Attributes:
+        xi: (2,) m, DCM.
+        margin: (1,) m, distance of the DCM to the hull of all soles, positive inside.
+        endangered: (1,) s, time in danger; below 0 after a touch-down.
+        model_xi: (2,) m, DCM of the model's CoM; the first is NaN to start the observer.
+        push: (2,) m/s.
+        slope: (2,) usual normal of a loaded sole.
+        cop: (2,) m.
+        place: (f, 2) m, position of each sole in W.
+        velocity: (f, 2) m/s.
+        angle: (f,) rad, tilt of each sole.
+        rate: (f,) rad/s.
+        bend: (f,) rad/s^2.
+        height: (f,) m, of the lowest corner.
+        climb: (f,) m/s.
+    """
+
+    xi: Array
+    margin: Array
+    endangered: Array
+    model_xi: Array
+    push: Array
+    slope: Array
+    cop: Array
+    place: Array
+    velocity: Array
+    angle: Array
+    rate: Array
+    bend: Array
+    height: Array
+    climb: Array
+
+
+def make_fall_state(feet: int) -> FallState:
+    """Initial state of `watch_fall`.
+
+    Args:
+        feet: f, the number of feet.
+    """
+    shapes = (2, 1, 1, 2, 2, 2, 2, (feet, 2), (feet, 2), *[feet] * 5)
+    return FallState(*(np.zeros(shape) for shape in shapes))
 
 
 class Soles(NamedTuple):
@@ -82,30 +161,26 @@ class Soles(NamedTuple):
 
 @compiled()
 def watch_fall(
-    soles: Soles, memory: Memory, offset: Array, dt: float, state: Array
+    soles: Soles, memory: Memory, offset: Array, dt: float, state: FallState
 ) -> bool:
     """Updates the divergent component of motion (DCM) and the soles; decides on a warning.
-
-    The elements of `state` are: DCM (2) m; its distance to the hull of all soles, m, positive
-    inside; time in danger, s, below 0 after a touch-down; DCM of the model's CoM (2) m, whose
-    first element is NaN to start the observer; push (2) m/s; usual normal of a sole (2); CoP (2)
-    m; and for each foot its sole's position in W (2) m and velocity (2) m/s, its tilt rad, rad/s
-    and rad/s^2, the height of its lowest corner m and m/s.
 
     Args:
         soles: corners of the soles, and the robot's weight.
         memory: poses, CoM and wrenches of this sample and of the one before, set by `step`.
         offset: (3,) m, correction of the model's CoM, axes of W.
         dt: s since the sample before.
-        state: (12 + 9 f,) see above; changed.
+        state: changed.
 
     Returns:
         Whether to warn.
     """
-    m, first, total, ground = memory, np.isnan(state[MODEL_XI]), 0.0, 0.0
+    m, first, total, ground = memory, np.isnan(state.model_xi[0]), 0.0, 0.0
     force, moment, loaded = np.zeros(3), np.zeros(2), 0
     if first:
-        state[ENDANGERED], state[PUSH:] = 0.0, 0.0
+        state.endangered[:] = state.push[:] = state.slope[:] = state.cop[:] = 0.0
+        state.place[:] = state.velocity[:] = state.angle[:] = state.rate[:] = 0.0
+        state.bend[:] = state.height[:] = state.climb[:] = 0.0
     for f in range(len(m.load)):
         load = max(m.load[f], 0.0)
         ground, total = ground + load * (m.sole[1, f, 2] + m.root[2]), total + load
@@ -115,57 +190,59 @@ def watch_fall(
         for i in range(2):
             moment[i] += m.wrench[1, f, 3 + i]
     for i in range(2):
-        change = m.R_sole[loaded, i, 2] - state[SLOPE + i]
-        state[SLOPE + i] += change * (1.0 if first else dt / SLOPE_TIME)
+        change = m.R_sole[loaded, i, 2] - state.slope[i]
+        state.slope[i] += change * (1.0 if first else dt / FALL.slope_time)
     for f in range(len(m.load)):
-        row = state[FEET + ROW * f : FEET + ROW * (f + 1)]
-        _follow_sole(soles, m, f, first, dt, state[SLOPE : SLOPE + 2], row)
-    if force[2] < LEAST_FORCE:
-        state[ENDANGERED], state[MODEL_XI], state[MARGIN] = 0.0, np.nan, np.nan
+        _follow_sole(soles, m, f, first, dt, state)
+    if force[2] < FALL.least_force:
+        state.endangered[0], state.model_xi[0], state.margin[0] = 0.0, np.nan, np.nan
         return False
-    ground = ground / total if total > 0.0 else m.total[1, 2] - LEAST_HEIGHT
-    omega = np.sqrt(GRAVITY / max(m.total[1, 2] + offset[2] - ground, LEAST_HEIGHT))
-    state[COP] = (ground * force[0] - moment[1]) / force[2]
-    state[COP + 1] = (ground * force[1] + moment[0]) / force[2]
-    gain = 1.0 - np.exp(-2.0 * OBSERVER * dt)
+    ground = ground / total if total > 0.0 else m.total[1, 2] - FALL.least_height
+    omega = np.sqrt(
+        GRAVITY / max(m.total[1, 2] + offset[2] - ground, FALL.least_height)
+    )
+    state.cop[0] = (ground * force[0] - moment[1]) / force[2]
+    state.cop[1] = (ground * force[1] + moment[0]) / force[2]
+    gain = 1.0 - np.exp(-2.0 * FALL.observer * dt)
     for i in range(2):
-        c, xi, push = m.total[1, i], state[MODEL_XI + i], state[PUSH + i]
+        c, xi, push = m.total[1, i], state.model_xi[i], state.push[i]
         measured = c + (c - m.total[0, i]) / (omega * dt)
-        xi = measured if first else xi + dt * (omega * (xi - state[COP + i]) + push)
-        state[MODEL_XI + i] = xi + gain * (measured - xi)
-        state[PUSH + i] = push + OBSERVER**2 * dt * (measured - xi)
-        state[XI + i] = state[MODEL_XI + i] + offset[i]
-    state[MARGIN] = _margin_ahead(soles, m, state, omega, 0.0, 0.0, -np.inf)
-    row, landing = state[FEET + ROW * loaded : FEET + ROW * (loaded + 1)], np.inf
-    least = CARRIES * soles.weight
+        xi = measured if first else xi + dt * (omega * (xi - state.cop[i]) + push)
+        state.model_xi[i] = xi + gain * (measured - xi)
+        state.push[i] = push + FALL.observer**2 * dt * (measured - xi)
+        state.xi[i] = state.model_xi[i] + offset[i]
+    state.margin[0] = _margin_ahead(soles, m, state, omega, 0.0, 0.0, -np.inf)
+    angle, rate, landing = state.angle[loaded], state.rate[loaded], np.inf
+    least = RELEASE_LOAD * soles.weight
     for f in range(len(m.load)):
         if m.load[f] < least:
-            other = state[FEET + ROW * f : FEET + ROW * (f + 1)]
-            above, climb = row[HEIGHT] - other[HEIGHT], row[CLIMB] - other[CLIMB]
-            landing = min(landing, _time_until(above, climb, SINKING))
+            above = state.height[loaded] - state.height[f]
+            climb = state.climb[loaded] - state.climb[f]
+            landing = min(landing, _time_until(above, climb, FALL.sinking))
     flat = soles.flat[loaded] > 0.0
-    rolls = flat and row[ANGLE] > ROLLS and row[RATE] > ROLL_RATE
-    returns = flat and row[RATE] < -ROLL_RATE
-    ahead = ROLLING_AHEAD if rolls else AHEAD
+    rolls = flat and angle > FALL.rolls and rate > FALL.roll_rate
+    returns = flat and rate < -FALL.roll_rate
+    ahead = FALL.rolling_ahead if rolls else FALL.ahead
     beyond = _margin_ahead(soles, m, state, omega, ahead, ahead, -np.inf) < 0.0
     danger = beyond and not returns
     danger |= (
-        flat and row[ANGLE] > TILTED and row[ANGLE] + STEEP_AHEAD * row[RATE] > STEEP
+        flat and angle > FALL.tilted and angle + FALL.steep_ahead * rate > FALL.steep
     )
-    tips = flat and row[ANGLE] > TIPS and row[RATE] > TIP_RATE
+    tips = flat and angle > FALL.tips and rate > FALL.tip_rate
     if tips and _margin_ahead(soles, m, state, omega, 0.0, 0.0, least) < 0.0:
-        held = min(omega * landing, TIPPING_AHEAD)
+        held = min(omega * landing, FALL.tipping_ahead)
         danger |= (
-            _margin_ahead(soles, m, state, omega, TIPPING_AHEAD, held, -np.inf) < 0.0
+            _margin_ahead(soles, m, state, omega, FALL.tipping_ahead, held, -np.inf)
+            < 0.0
         )
-        tilted = _time_until(row[ANGLE] - TILT, row[RATE], row[BEND])
-        danger |= tilted < min(TILT_AHEAD, landing)
-    if force[2] > IMPACT * soles.weight:
-        state[ENDANGERED] = -SETTLING
+        tilted = _time_until(angle - FALL.tilt, rate, state.bend[loaded])
+        danger |= tilted < min(FALL.tilt_ahead, landing)
+    if force[2] > FALL.impact * soles.weight:
+        state.endangered[0] = -FALL.settling
     else:
-        counts = danger or state[ENDANGERED] < 0.0
-        state[ENDANGERED] = state[ENDANGERED] + dt if counts else 0.0
-    return state[ENDANGERED] >= PATIENCE
+        counts = danger or state.endangered[0] < 0.0
+        state.endangered[0] = state.endangered[0] + dt if counts else 0.0
+    return state.endangered[0] >= FALL.patience
 
 
 @njit
@@ -178,34 +255,38 @@ def _time_until(below: float, rate: float, bend: float) -> float:
 
 @njit
 def _follow_sole(
-    soles: Soles, m: Memory, f: int, first: bool, dt: float, slope: Array, row: Array
+    soles: Soles, m: Memory, f: int, first: bool, dt: float, state: FallState
 ) -> None:
     """Updates the low-passed velocity of a sole, its tilt from the usual normal, and its height."""
-    gain = 0.0 if first else (1.0 - np.exp(-2.0 * pi * CUTOFF * dt))
+    gain = 0.0 if first else (1.0 - np.exp(-2.0 * pi * FALL.cutoff * dt))
     for i in range(2):
         place = m.root[i] + m.sole[1, f, i]
-        row[VELOCITY + i] += gain * ((place - row[PLACE + i]) / dt - row[VELOCITY + i])
-        row[PLACE + i] = place
-    away = np.hypot(m.R_sole[f, 0, 2] - slope[0], m.R_sole[f, 1, 2] - slope[1])
+        state.velocity[f, i] += gain * (
+            (place - state.place[f, i]) / dt - state.velocity[f, i]
+        )
+        state.place[f, i] = place
+    away = np.hypot(
+        m.R_sole[f, 0, 2] - state.slope[0], m.R_sole[f, 1, 2] - state.slope[1]
+    )
     tilt = np.arcsin(min(away, 1.0)) if m.R_sole[f, 2, 2] > 0.0 else 0.5 * pi
-    change = gain * ((tilt - row[ANGLE]) / dt - row[RATE])
-    row[BEND] += gain * (change / dt - row[BEND])
-    row[RATE] += change
-    row[ANGLE] = tilt
+    change = gain * ((tilt - state.angle[f]) / dt - state.rate[f])
+    state.bend[f] += gain * (change / dt - state.bend[f])
+    state.rate[f] += change
+    state.angle[f] = tilt
     height = np.inf
     for n in range(len(soles.foot)):
         if soles.foot[n] == f:
             height = min(height, dot(m.R_sole[f, 2], soles.corners[n]))
     height += m.root[2] + m.sole[1, f, 2]
-    row[CLIMB] += gain * ((height - row[HEIGHT]) / dt - row[CLIMB])
-    row[HEIGHT] = height
+    state.climb[f] += gain * ((height - state.height[f]) / dt - state.climb[f])
+    state.height[f] = height
 
 
 @njit
 def _margin_ahead(
     soles: Soles,
     m: Memory,
-    state: Array,
+    state: FallState,
     omega: float,
     ahead: float,
     held: float,
@@ -221,24 +302,17 @@ def _margin_ahead(
         f = soles.foot[n]
         if m.load[f] < least:
             continue
-        moves = time if m.load[f] < CARRIES * soles.weight else 0.0
-        row = state[FEET + ROW * f : FEET + ROW * (f + 1)]
+        moves = time if m.load[f] < RELEASE_LOAD * soles.weight else 0.0
         for i in range(2):
-            place = row[PLACE + i] + moves * row[VELOCITY + i]
+            place = state.place[f, i] + moves * state.velocity[f, i]
             points[count, i] = place + dot(m.R_sole[f, i], soles.corners[n])
         count += 1
     for i in range(2):
-        xi[i] = state[XI + i] + (np.exp(held) - 1.0) * (state[XI + i] - state[COP + i])
-        xi[i] += (np.exp(ahead) - 1.0) * state[PUSH + i] / omega
+        xi[i] = state.xi[i] + (np.exp(held) - 1.0) * (state.xi[i] - state.cop[i])
+        xi[i] += (np.exp(ahead) - 1.0) * state.push[i] / omega
     return signed_distance(hull, set_hull(points[:count], hull), xi[0], xi[1])
 
 
-STUCK_TIME = 0.05  # s
-MEMORY = 0.1  # s, averaging of a reading's motion
-# rad or m: less is no motion; smallest step of an encoder that may rest
-FINE, COARSE = 1e-7, 1e-6
-OFTEN = 0.7  # fraction of samples in which a reading that cannot rest has moved
-ABRUPT = 0.1  # rad/s or m/s
 LAST, DWELL, MOVED, SPEED, LEAST, STUCK, CHANGE, SQUARE, PRODUCT = range(9)
 
 
@@ -252,11 +326,23 @@ class ReadingOptions(NamedTuple):
             quarter of the sampling rate has 0, white noise and two drivers 0.5 and more.
         frozen: s that a foot's wrench may stay the same while it carries load and the other one
             changes; a sensor of 50 Hz repeats its reading for 0.02 s.
+        stuck: s that a position which moved may stay the same.
+        memory: s, averaging of a reading's motion.
+        fine: rad or m: less is no motion.
+        coarse: rad or m, smallest step of an encoder that may rest.
+        often: fraction of samples in which a reading that cannot rest has moved.
+        abrupt: rad/s or m/s, from which a position has stopped within a sample.
     """
 
     jump: float = 2e-3
     reversed: float = 0.4
     frozen: float = 0.06
+    stuck: float = 0.05
+    memory: float = 0.1
+    fine: float = 1e-7
+    coarse: float = 1e-6
+    often: float = 0.7
+    abrupt: float = 0.1
 
 
 READINGS = ReadingOptions()
@@ -296,7 +382,7 @@ def find_stuck(
         -1; and whether a watched joint
         that moved all the time has just stopped.
     """
-    gain, found, jumping, stopped = min(dt / MEMORY, 1.0), -1, -1, False
+    gain, found, jumping, stopped = min(dt / options.memory, 1.0), -1, -1, False
     for j in range(len(q)):
         change = q[j] - watch[LAST, j]
         watch[LAST, j] = q[j]
@@ -314,18 +400,18 @@ def find_stuck(
             watch[LEAST, j] = min(watch[LEAST, j], size)
         else:
             watch[DWELL, j] += dt
-        fine = watch[LEAST, j] < COARSE and watch[MOVED, j] > OFTEN
+        fine = watch[LEAST, j] < options.coarse and watch[MOVED, j] > options.often
         if (
             matters[j]
-            and (fine or watch[SPEED, j] > ABRUPT)
-            and watch[DWELL, j] > STUCK_TIME
+            and (fine or watch[SPEED, j] > options.abrupt)
+            and watch[DWELL, j] > options.stuck
         ):
             watch[STUCK, j] = 1.0
         if watch[STUCK, j] > 0.0 and found < 0:
             found = j
         stopped |= matters[j] > 0.0 and fine and watch[DWELL, j] > 1.5 * dt
         if size > 0.0 or not fine:
-            watch[MOVED, j] += gain * ((size > FINE) - watch[MOVED, j])
+            watch[MOVED, j] += gain * ((size > options.fine) - watch[MOVED, j])
             watch[SPEED, j] += gain * (size / dt - watch[SPEED, j])
     return found, jumping, stopped
 
@@ -354,7 +440,7 @@ def take_out_give(
         light: N m, see step.Blocks.
         time: s, time constant with which `given` follows `found`.
         given: (2,) those in use, changed.
-        loads: (j,) N m, mean torques of the last SLOPE_TIME; NaN to start; changed.
+        loads: (j,) N m, mean torques of the last 4 s; NaN to start; changed.
         bent: (n,) positions less what the joints give, set.
 
     Returns:
@@ -370,7 +456,7 @@ def take_out_give(
         if np.isnan(loads[k]):
             loads[k] = torque[k]
         most = max(most, abs(torque[k] - loads[k]))
-        loads[k] += (torque[k] - loads[k]) * dt / SLOPE_TIME
+        loads[k] += (torque[k] - loads[k]) * dt / FALL.slope_time
     return most
 
 

@@ -23,6 +23,7 @@ from numba import njit
 
 from com_model.arrays import Array, Indices
 from com_model.compiled import compiled
+from com_model.contact import LIGHT_LOAD
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.tree_kernels import Tree, set_poses
 from com_model.geometry.vector_kernels import (
@@ -39,7 +40,6 @@ from com_model.geometry.vector_kernels import (
 )
 
 WINDOWS = 3  # open at a time
-LOADED = 0.2  # fraction of the weight on a foot whose tilt and slip count
 
 
 class Blocks(NamedTuple):
@@ -492,7 +492,7 @@ def _set_extremes(m: Memory, stats: Array) -> None:
     for f in range(len(m.load)):
         values = m.load[f], m.R_sole[f, 0, 2], m.R_sole[f, 1, 2]
         for i in range(3):
-            if i == 0 or m.load[f] > LOADED * weight:
+            if i == 0 or m.load[f] > LIGHT_LOAD * weight:
                 at = 9 + 6 * f + 2 * i
                 stats[at] = min(stats[at], values[i])
                 stats[at + 1] = max(stats[at + 1], values[i])

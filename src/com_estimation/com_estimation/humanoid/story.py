@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from com_estimation.humanoid.diagnosis import UNDECIDED, EventKind, Finding
+from com_estimation.humanoid.diagnosis import DiagnosisOptions, EventKind, Finding
 from com_estimation.humanoid.estimator import HumanoidEstimator, Mode
 from com_estimation.humanoid.layout import Kind, Layout
 from com_model import html, plotting
@@ -14,7 +14,6 @@ from com_model.arrays import Array
 Sample = tuple[
     float, Array, Array, Array
 ]  # time s, q (n,), R_world_root (3, 3), wrenches (f, 6)
-PICTURE = (9.6, 7.2)  # inches
 
 
 @dataclass
@@ -216,12 +215,12 @@ def _payload(layout: Layout, finding: Finding, mass_std: float) -> str:
 
 def _figure(story: Story) -> plotting.Figure:
     figure = plotting.new_figure(
-        PICTURE, "Which culprit is probable, and where the CoM is"
+        (9.6, 7.2), "Which culprit is probable, and where the CoM is"
     )
     upper, lower = figure.subplots(2, 1, sharex=True)
     times, rows = np.array(story.times), np.array(story.probability)
     for i, culprit in enumerate(story.layout.culprits):
-        if len(rows) and rows[:, i].max() > UNDECIDED:
+        if len(rows) and rows[:, i].max() > DiagnosisOptions.undecided:
             upper.step(times, rows[:, i], where="post", lw=1.4, label=culprit.name)
     upper.set_ylabel("probability", color=plotting.INK)
     upper.set_ylim(-0.03, 1.03)

@@ -20,8 +20,6 @@ from com_model.dynamics.inverse_dynamics import Links, RootMotion, newton_euler
 from com_model.dynamics.link_frames import Frames, LinkMotions, set_link_motions
 from com_model.dynamics.tree_kernels import Tree
 
-_LOADED, _AIR = 0.8, 0.003  # of the weight, standard deviations of the prior
-
 
 class FootModel(NamedTuple):
     """A robot of n joints with f feet, and what its equations are worth.
@@ -34,7 +32,8 @@ class FootModel(NamedTuple):
         joints: (L,) the joints that move feet.
         friction: (4, n) Coulomb N m, viscous N m s/rad, load friction, rotor kg m^2.
         std: (2, n) standard deviations of torques: constant, N m, and relative to the torque.
-        prior: (K,) N and N m, of the components, a foot that carries the whole weight.
+        prior: (K,) N and N m, standard deviations of the components of a foot on the ground.
+        air: factor of 1 / prior^2 of a foot in the air.
         base: (6,) 1/N^2 and 1/(N m)^2, weights of the base's equations.
         heavier: the robot's mass over the URDF's.
         p_imu: (3,) m, position of the IMU in the root's frame.
@@ -52,6 +51,7 @@ class FootModel(NamedTuple):
     friction: Array
     std: Array
     prior: Array
+    air: float
     base: Array
     heavier: float
     p_imu: Array
@@ -170,7 +170,7 @@ def update_wrenches(
         at += d
     weighted = A * weights
     H, g = weighted @ A.T, weighted @ y
-    wide = 1.0 / (_LOADED * feet.prior) ** 2
+    wide = 1.0 / feet.prior**2
     C = np.linalg.inv(H + np.diag(wide))
     w = C @ g
     _set_loads(feet, w, up, result.load)
@@ -178,7 +178,7 @@ def update_wrenches(
     for c in range(count):
         contact[c] = result.load[c] > (feet.leave if contact[c] else feet.enter)
         if not contact[c]:
-            wide[at : at + feet.size[c]] *= (_LOADED / _AIR) ** 2
+            wide[at : at + feet.size[c]] *= feet.air
         at += feet.size[c]
     if not contact.all():
         C = np.linalg.inv(H + np.diag(wide))

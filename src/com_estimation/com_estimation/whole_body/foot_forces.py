@@ -38,19 +38,31 @@ from com_model.exceptions import ConfigError
 
 BANDWIDTH = 400.0
 """rad/s, of the low pass: 32 Hz at -3 dB, a delay of 7.5 ms."""
-_SETTLED = 12.0  # time constants, after which 5e-4 of what came before are left
-_LONGEST_GAP = 0.1  # s between samples, beyond which the filter restarts
-# of the weight, errors of the base's rows of a robot that was weighed, and of another; m
-_WEIGHED, _BY_URDF, _ARM = 0.02, 0.08, 0.5
-_ENTER, _LEAVE = 0.12, 0.09  # of the weight
-_GAIN = 0.03  # of a torque, standard deviation
-# N m: size of a drive of a robot of 15 kg where the URDF has no limit
-_SIZE, _MASS = 8.0, 15.0
 
 
-_BALANCE_TIME = 0.5  # s, over which loads and accelerations are compared
-# of the weight; a model that is 20 % too light passes, one side with another sign does not
-_UNLIKE = 0.25
+@dataclass(frozen=True)
+class FootForceOptions:
+    """Noise and contact rules of the estimate, the same for all robots.
+
+    Attributes:
+        enter: fraction of the weight from which a foot is in contact.
+        leave: fraction of the weight below which it no longer is.
+        prior_std: of the weight, standard deviation of a foot's force without data.
+        air_std: of the weight, the same of a foot in the air.
+        weighed_std: of the weight, error of the base's force where the robot was weighed.
+        urdf_std: of the weight, the same with the masses of the URDF.
+        arm: m, error of the base's moment over that of its force.
+        gain_std: relative error of torques, in addition to that of load friction.
+    """
+
+    enter: float = 0.12
+    leave: float = 0.09
+    prior_std: float = 0.8
+    air_std: float = 0.003
+    weighed_std: float = 0.02
+    urdf_std: float = 0.08
+    arm: float = 0.5
+    gain_std: float = 0.03
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +109,7 @@ def drive_sizes(model: RobotModel) -> Array:
         model: the robot.
     """
     limits = model.effort_limits
-    usual = _SIZE * (model.mass / _MASS) ** (4 / 3)
+    usual = 8.0 * (model.mass / 15.0) ** (4 / 3)  # N m and kg of a Go2
     return np.where(np.isfinite(limits) & (limits > 0.0), limits / 3.0, usual)
 
 
@@ -110,6 +122,7 @@ class FootForceEstimator:
         mass: kg, of the robot if it was weighed: the URDF's masses are scaled to it, and the
             balance of the whole robot counts for 2 % of the weight; None: for 8 %.
         bandwidth: rad/s, of the filter; wrenches are 3 / bandwidth late.
+        options: noise and contact rules.
 
     Raises:
         ConfigError: there are no feet, no joint moves one, or the IMU is not on the trunk.
@@ -121,7 +134,9 @@ class FootForceEstimator:
         config: RobotConfig,
         mass: float | None = None,
         bandwidth: float = BANDWIDTH,
+        options: FootForceOptions | None = None,
     ) -> None:
+        options = options or FootForceOptions()
         model, feet = config.attach(model), config.feet
         legs = _leg_joints(model, config)
         link, bodies, weight = (
@@ -140,7 +155,7 @@ class FootForceEstimator:
         units = np.column_stack([np.ones((len(feet), 3)), np.tile(reach, (3, 1)).T])
         drives = config.drives(model.joint_names, legs, drive_sizes(model))
         kinds = ("coulomb", "viscous", "load_friction", "rotor_inertia")
-        errors = _BY_URDF if mass is None else _WEIGHED
+        errors = options.urdf_std if mass is None else options.weighed_std
         friction, std = (
             np.array(
                 [[getattr(d, kind + end) for d in drives] for kind in kinds], float
@@ -155,15 +170,16 @@ class FootForceEstimator:
             size=size,
             joints=own,
             friction=friction,
-            std=np.array([np.hypot(std[0], bias), np.hypot(std[2], _GAIN)]),
-            prior=weight * units[np.arange(6) < size[:, None]],
-            base=1.0 / (weight * errors * np.repeat([1.0, _ARM], 3)) ** 2,
+            std=np.array([np.hypot(std[0], bias), np.hypot(std[2], options.gain_std)]),
+            prior=options.prior_std * (weight * units[np.arange(6) < size[:, None]]),
+            air=(options.prior_std / options.air_std) ** 2,
+            base=1.0 / (weight * errors * np.repeat([1.0, options.arm], 3)) ** 2,
             heavier=weight / (GRAVITY * model.mass),
             p_imu=np.array(bodies.p_body_link[link]),
-            enter=_ENTER * weight,
-            leave=_LEAVE * weight,
+            enter=options.enter * weight,
+            leave=options.leave * weight,
             bandwidth=bandwidth,
-            settling=_SETTLED / bandwidth,
+            settling=12.0 / bandwidth,  # 5e-4 of what came before are left
         )
         f, n = len(feet), model.n_joints
         motions = np.empty((2 * f, 3, 3)), np.empty((2 * f, 3)), np.empty((2 * f, 6, n))
@@ -210,7 +226,7 @@ class FootForceEstimator:
         ]
         efforts = np.where(self._used, sample.effort, 0.0)
         signals = np.concatenate((*imu, sample.position, efforts))
-        usual = 0.0 < dt <= _LONGEST_GAP
+        usual = 0.0 < dt <= 0.1  # s: the filter restarts after a longer gap
         known = self._update(
             self._feet, self._state, signals, dt if usual else 0.0, self._result
         )
@@ -234,15 +250,18 @@ class FootForceEstimator:
     def _unlike_weight(self, load: Array, up: float, dt: float) -> str:
         """Why the feet cannot carry what is computed: "" where they may.
 
+        Compares loads and accelerations over 0.5 s. A model that is 20 % too light passes, one
+        side with another sign does not.
+
         Args:
             load: (f,) N.
             up: m/s^2, specific force against gravity: what carries the robot.
             dt: s.
         """
-        share = min(dt / _BALANCE_TIME, 1.0) if dt > 0.0 else 0.0
+        share = min(dt / 0.5, 1.0) if dt > 0.0 else 0.0
         self._carried += share * (load.sum() - self._carried)
         self._expected += share * (self._mass * up - self._expected)
-        if abs(self._carried - self._expected) <= _UNLIKE * self._mass * GRAVITY:
+        if abs(self._carried - self._expected) <= 0.25 * self._mass * GRAVITY:
             return ""
         return (
             f"by the torques the feet carry {self._carried:.0f} N, by the accelerations "
