@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,18 +11,30 @@ from com_model.arrays import Flags
 from com_model.contact import update_onsets
 from com_model.legs import DIAGONALS
 
-MOST_TILT = math.radians(50.0)
-PULL = -0.2  # of the weight: the feet's total load is not below this for long
-PULL_TIME = 0.03  # s
-
-
-# s of a gait: with all feet on the ground, before the robot counts as standing; with a foot in the
-# air, before it counts as lifted by hand; with all feet in the air, before the robot counts as
-# hanging; with a foot whose contact contradicts the gait's phase
-STAND, SWING, HANGING, MISMATCH = 1.0, 1.0, 0.3, 0.2
-
-
 _PARTNERS = {a: b for pair in DIAGONALS.values() for a, b in (pair, pair[::-1])}
+
+
+@dataclass(frozen=True)
+class GaitOptions:
+    """What is not a trot on the ground.
+
+    Attributes:
+        most_tilt: rad of the trunk, above which the robot lies.
+        pull: of the weight: the feet's total load is not below this for long.
+        pull_time: s.
+        stand: s with all feet on the ground, before the robot counts as standing.
+        swing: s with a foot in the air, before it counts as lifted by hand.
+        hanging: s with all feet in the air, before the robot counts as hanging.
+        mismatch: s with a foot whose contact contradicts the gait's phase.
+    """
+
+    most_tilt: float = math.radians(50.0)
+    pull: float = -0.2
+    pull_time: float = 0.03
+    stand: float = 1.0
+    swing: float = 1.0
+    hanging: float = 0.3
+    mismatch: float = 0.2
 
 
 class GaitCheck:
@@ -29,13 +42,14 @@ class GaitCheck:
 
     Args:
         legs: names of the legs, for the texts.
+        options: what is not a trot.
 
     Attributes:
         problem: problem at the last sample, or None.
     """
 
-    def __init__(self, legs: Sequence[str]) -> None:
-        self._legs = list(legs)
+    def __init__(self, legs: Sequence[str], options: GaitOptions | None = None) -> None:
+        self._legs, self._options = list(legs), options or GaitOptions()
         self.problem: Problem | None = None
         count = len(self._legs)
         self._landed = np.full(count, np.nan)  # s, since when each foot stands
@@ -82,13 +96,13 @@ class GaitCheck:
         self._differs = update_onsets(self._differs, differs, time)
         above = ~contact & known if clear is None else ~contact & known & clear
         self._raised = update_onsets(self._raised, above, time)
-        upright = not tilt > MOST_TILT
-        pulled = upright and load < PULL
+        upright = not tilt > self._options.most_tilt
+        pulled = upright and load < self._options.pull
         self._pulled = update_onsets(self._pulled, np.array([pulled]), time)
         if not upright:
             text = f"the robot lies ({math.degrees(tilt):.0f} degrees of tilt): put it on its feet"
             self.problem = Problem(Severity.HOLD, text)
-        elif time - self._pulled[0] > PULL_TIME:
+        elif time - self._pulled[0] > self._options.pull_time:
             self.problem = Problem(Severity.HOLD, _PULLED)
         else:
             lifted = self._hanging(time) or self._lifted_leg(time, stance)
@@ -97,15 +111,15 @@ class GaitCheck:
 
     def _hanging(self, time: float) -> Problem | None:
         air = time - self._lifted
-        if not (air > HANGING).all():
+        if not (air > self._options.hanging).all():
             return None
         text = f"no foot carries the robot for {air.min():.1f} s: put it on its feet"
         return Problem(Severity.HOLD, text)
 
     def _lifted_leg(self, time: float, stance: Flags | None) -> Problem | None:
         air = time - self._raised
-        mismatch = time - self._differs > MISMATCH
-        long = air > SWING
+        mismatch = time - self._differs > self._options.mismatch
+        long = air > self._options.swing
         if stance is not None:
             # A hand lifts one leg; a whole diagonal is up where the robot rocks or hops.
             lifted = air > 0.0
@@ -124,7 +138,7 @@ class GaitCheck:
         return ", ".join(self._legs[i] for i in np.flatnonzero(legs))
 
     def _standing(self, time: float) -> Problem | None:
-        if not (time - self._landed > STAND).all():
+        if not (time - self._landed > self._options.stand).all():
             return None
         return Problem(
             Severity.NOTE,

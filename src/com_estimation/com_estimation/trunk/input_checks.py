@@ -28,18 +28,34 @@ from com_model import RobotModel
 from com_model.legs import Leg
 from com_model.status import TRUSTED, Status
 
-# --- times of samples -------------------------------------------------------------------------
-# s that stamps go back, above which it is another recording and not a late sample
-RESTART = 0.5
-LEAST_RATE_HZ = 150.0
-RATE_FRACTION = 0.8  # of the configured rate, below which it is too slow
-AVERAGE = 0.3  # s, memory of the present period
-USUAL = 10.0  # s, memory of the usual one
-CHANGED = 1.4  # ratio of the two that counts as another rate
-GAP = 2.5  # usual periods between samples
-GAP_FRACTION = 0.05  # of the samples come after a gap: irregular
-YOUNG = 50  # samples, among which a first pause is not taken for the usual period
-REPORT_TIME = 1.0  # s, for which a repeated or late sample is reported
+
+@dataclass(frozen=True)
+class TimingOptions:
+    """Which times of samples are wrong.
+
+    Attributes:
+        restart: s that stamps go back, above which it is another recording and no late sample.
+        least_rate_hz: 1/s, least rate where none is configured.
+        rate_fraction: of the configured rate, below which it is too slow.
+        average: s, memory of the present period.
+        usual: s, memory of the usual one.
+        changed: ratio of the two that counts as another rate.
+        gap: usual periods between samples.
+        gap_fraction: of the samples come after a gap: irregular.
+        young: samples, among which a first pause is not taken for the usual period.
+        report: s, for which a repeated or late sample is reported.
+    """
+
+    restart: float = 0.5
+    least_rate_hz: float = 150.0
+    rate_fraction: float = 0.8
+    average: float = 0.3
+    usual: float = 10.0
+    changed: float = 1.4
+    gap: float = 2.5
+    gap_fraction: float = 0.05
+    young: int = 50
+    report: float = 1.0
 
 
 class Order(Enum):
@@ -48,7 +64,7 @@ class Order(Enum):
     Attributes:
         USE: later than the one before.
         DROP: repeated, late, or without a valid time.
-        RESTART: time went back by more than RESTART: another recording.
+        RESTART: time went back far enough for another recording.
     """
 
     USE = "use"
@@ -61,11 +77,18 @@ class TimingCheck:
 
     Args:
         rate_hz: 1/s, to which the user has set the driver; None: unknown, then the rate must be
-            at least LEAST_RATE_HZ.
+            at least `least_rate_hz`.
+        options: which times are wrong.
     """
 
-    def __init__(self, rate_hz: float | None = None) -> None:
-        self._least_hz = min(LEAST_RATE_HZ, RATE_FRACTION * (rate_hz or math.inf))
+    def __init__(
+        self, rate_hz: float | None = None, options: TimingOptions | None = None
+    ) -> None:
+        self._options = options or TimingOptions()
+        self._least_hz = min(
+            self._options.least_rate_hz,
+            self._options.rate_fraction * (rate_hz or math.inf),
+        )
         self._begin(-math.inf)
 
     def _begin(self, time: float) -> None:
@@ -91,7 +114,7 @@ class TimingCheck:
         if time > self._last:
             self._measure(time)
             return Order.USE
-        if self._last - time > RESTART:
+        if self._last - time > self._options.restart:
             # a single stamp before the clock started is no fault
             again = self._count > 0
             self._begin(time)
@@ -106,9 +129,9 @@ class TimingCheck:
         return Order.DROP
 
     def problem(self) -> Problem | None:
-        """A DEGRADE for times that are, or were within REPORT_TIME, wrong or too slow; or None."""
+        """A DEGRADE for times that are, or were recently, wrong or too slow; or None."""
         text, at = self._dropped
-        if text and self._last - at < REPORT_TIME:
+        if text and self._last - at < self._options.report:
             return Problem(Severity.DEGRADE, text)
         if math.isnan(self._period):
             return None
@@ -118,12 +141,12 @@ class TimingCheck:
                 f"joint_states comes at {rate:.0f} Hz: raise it to {self._least_hz:.0f} Hz or "
                 "more, 1000 Hz at best, or set expected_rate_hz to the rate that is intended"
             )
-        elif self._gaps > GAP_FRACTION:
+        elif self._gaps > self._options.gap_fraction:
             text = (
                 f"{100 * self._gaps:.0f} % of the joint_states come after a gap: check the "
                 "network and the load of the computer"
             )
-        elif not 1.0 / CHANGED < rate / usual < CHANGED:
+        elif not 1.0 / self._options.changed < rate / usual < self._options.changed:
             text = (
                 f"joint_states comes at {rate:.0f} Hz and came at {usual:.0f} Hz before: check "
                 "the driver and the load of the computer"
@@ -136,23 +159,17 @@ class TimingCheck:
         dt, self._last = time - self._last, time
         if not math.isfinite(dt):
             return
+        options = self._options
         self._count += 1
-        paused = self._count <= YOUNG and dt < self._usual / GAP
+        paused = self._count <= options.young and dt < self._usual / options.gap
         if math.isnan(self._usual) or paused:
             self._period = self._usual = dt
             return
-        gap = dt > GAP * self._usual
+        gap = dt > options.gap * self._usual
         self._gaps += min(1.0, self._period / 1.0) * (gap - self._gaps)
         dt = min(dt, 3.0 * self._period)  # one pause does not change the rate
-        self._period += min(1.0, dt / AVERAGE) * (dt - self._period)
-        self._usual += min(1.0, dt / USUAL) * (dt - self._usual)
-
-
-# --- all samples ------------------------------------------------------------------------------
-# s, for which all joints repeat themselves until a driver counts as hanging
-FROZEN = 0.05
-MASS_SIGMAS = 4.0
-MASS_FRACTION = 0.02  # of the URDF's mass: less is not reported
+        self._period += min(1.0, dt / options.average) * (dt - self._period)
+        self._usual += min(1.0, dt / options.usual) * (dt - self._usual)
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,11 +241,11 @@ class InputChecks:
         restart = order is Order.RESTART
         if restart:
             self._restart()
-        repeated = self._repeated(sample)
+        repeated = self._repeated(sample)  # s; for 0.05 s: the driver hangs
         if repeated > 0.0:  # a copy has no information
             text = f"joint_states repeats itself for {repeated:.2f} s under new stamps: its driver "
             hanging = (
-                Problem(Severity.HOLD, f"{text}hangs") if repeated >= FROZEN else None
+                Problem(Severity.HOLD, f"{text}hangs") if repeated >= 0.05 else None
             )
             problems = _found(hanging, self.gait.problem, self._timing.problem())
             return CheckedSample(None, problems, restart)
@@ -264,20 +281,26 @@ class InputChecks:
         return sample.time - self._changed
 
 
-def mass_problem(estimate: TrunkEstimate, urdf_mass: float) -> Problem | None:
+def mass_problem(
+    estimate: TrunkEstimate,
+    urdf_mass: float,
+    sigmas: float = 4.0,
+    fraction: float = 0.02,
+) -> Problem | None:
     """Reports a trunk whose mass clearly differs from the URDF's.
 
     Args:
         estimate: of the trunk.
         urdf_mass: kg, of the trunk in the URDF.
+        sigmas: standard deviations, by which the masses must differ.
+        fraction: of the URDF's mass, by which they must differ, too.
 
     Returns:
-        A NOTE when the masses differ by more than MASS_SIGMAS standard deviations and by more
-        than MASS_FRACTION of the URDF's; None otherwise, and for an estimate that is not USABLE
-        or CONVERGED.
+        A NOTE when the masses differ by more than both; None otherwise, and for an estimate that is
+        not USABLE or CONVERGED.
     """
     difference = estimate.mass - urdf_mass
-    allowed = max(MASS_SIGMAS * estimate.mass_std, MASS_FRACTION * urdf_mass)
+    allowed = max(sigmas * estimate.mass_std, fraction * urdf_mass)
     if estimate.status not in TRUSTED or not abs(difference) > allowed:
         return None
     more = "more" if difference > 0.0 else "less"

@@ -16,7 +16,6 @@ from com_model.dynamics import GRAVITY
 from com_model.text import listing
 
 LONGEST_STEP = 0.02  # s between samples, for which one counts
-RECOVERY_TIME = 0.1  # s, for which a sensor stays suspicious after its fault
 
 
 # --- what is wrong ----------------------------------------------------------------------------
@@ -78,11 +77,14 @@ class RepeatOptions:
         memory: s, of that fraction.
         patience: s that a coarse channel may stay the same: half a stride of a slow gait, in
             which each joint's load changes.
+        dead: s of an unusual run after which a sensor counts as dead; a shorter one that ended is
+            put down to the sensor's coarse steps.
     """
 
     coarse: float = 0.3
     memory: float = 1.0
     patience: float = 1.0
+    dead: float = 0.1
 
 
 class Repeats:
@@ -122,7 +124,9 @@ class Repeats:
         dt = 0.0 if math.isnan(self._time) else min(time - self._time, LONGEST_STEP)
         self._time, self._age = time, self._age + dt
         weight = dt / max(min(self._age, self.options.memory), dt, 1e-9)
-        brief = self.duration < DEAD_TIME  # a sensor that dies does not become coarse
+        brief = (
+            self.duration < self.options.dead
+        )  # a sensor that dies does not become coarse
         self._often += np.where(brief, weight * (same - self._often), 0.0)
         self.lasted = np.where(same, 0.0, self.duration)
         self.ended = ~same
@@ -157,14 +161,15 @@ class Repeats:
 
 
 class Recovery:
-    """Keeps channels marked as faulty for RECOVERY_TIME after their fault is over.
+    """Keeps channels marked as faulty for some time after their fault is over.
 
     Args:
         count: number of channels, k.
+        seconds: s, for which they are.
     """
 
-    def __init__(self, count: int) -> None:
-        self._until = np.full(count, -np.inf)
+    def __init__(self, count: int, seconds: float = 0.1) -> None:
+        self._until, self._seconds = np.full(count, -np.inf), seconds
 
     def update(self, time: float, faulty: Flags) -> Flags:
         """Updates which channels are faulty.
@@ -174,23 +179,31 @@ class Recovery:
             faulty: (k,) channels that are faulty now.
 
         Returns:
-            (k,) channels that are faulty, or were so within RECOVERY_TIME.
+            (k,) channels that are faulty, or were so recently.
         """
-        self._until = np.where(faulty, time + RECOVERY_TIME, self._until)
+        self._until = np.where(faulty, time + self._seconds, self._until)
         return faulty | (time < self._until)
 
 
-# --- encoders ---------------------------------------------------------------------------------
-# rad or m that a joint moves by its velocity before its position must change
-TRAVEL = 0.005
-TRAVEL_TIME = 0.2  # s, memory of that travel: a velocity with a small bias is no travel
-# rad or m that all other joints move together, for the robot to be in motion
-OTHERS_TRAVEL = 0.3
-SHORTEST_STAND = 0.25  # s that any joint may stand still while the others move
-# s of motion until it is known for how long a joint stands in the gait
-LEARNING_TIME = 2.0
-UNLEARNED_STAND = 1.5  # s that a joint may stand before that
-AT_STOP = 0.01  # rad or m from the end of a joint's range
+@dataclass(frozen=True)
+class EncoderOptions:
+    """When an encoder is stuck.
+
+    Attributes:
+        travel: rad or m that a joint moves by its velocity before its position must change.
+        travel_time: s, memory of that travel: a velocity with a small bias is no travel.
+        others_travel: rad or m that all other joints move together, for the robot to be in motion.
+        stand: s that any joint may stand still while the others move.
+        learning: s of motion until it is known for how long a joint stands in the gait.
+        unlearned_stand: s that a joint may stand before that.
+    """
+
+    travel: float = 0.005
+    travel_time: float = 0.2
+    others_travel: float = 0.3
+    stand: float = 0.25
+    learning: float = 2.0
+    unlearned_stand: float = 1.5
 
 
 class EncoderCheck:
@@ -203,12 +216,19 @@ class EncoderCheck:
         names: of the k joints, for the texts.
         lower: (k,) rad or m, lower ends of their ranges; -inf where there is none.
         upper: (k,) rad or m, upper ends; inf where there is none.
+        options: when an encoder is stuck.
     """
 
-    def __init__(self, names: Sequence[str], lower: Array, upper: Array) -> None:
-        count = len(names)
+    def __init__(
+        self,
+        names: Sequence[str],
+        lower: Array,
+        upper: Array,
+        options: EncoderOptions | None = None,
+    ) -> None:
+        count, self._options = len(names), options or EncoderOptions()
         self._names = list(names)
-        self._lowest, self._highest = lower + AT_STOP, upper - AT_STOP
+        self._lowest, self._highest = lower + 0.01, upper - 0.01  # rad or m
         self._repeats = Repeats(count)
         self._travel = np.zeros(count)  # by the velocity, since the last change, fading
         self._path = np.zeros(count)  # by the position, of all samples
@@ -239,7 +259,9 @@ class EncoderCheck:
             return Problem(Severity.HOLD, text)
         self._measure(time, position, velocity)
         self._repeats.add_usual(~self._stuck)
-        self._stuck = (np.abs(self._travel) > TRAVEL) | self._stands_too_long(position)
+        self._stuck = (
+            np.abs(self._travel) > self._options.travel
+        ) | self._stands_too_long(position)
         return self._report(self._recovery.update(time, self._stuck), position)
 
     def _measure(self, time: float, position: Array, velocity: Array) -> None:
@@ -257,7 +279,7 @@ class EncoderCheck:
         self._path += step
         if step.sum() > 0.1 * dt:  # the joints together make 0.1 rad/s
             self._moving_time += dt
-        fade = np.exp(-dt / TRAVEL_TIME)
+        fade = np.exp(-dt / self._options.travel_time)
         travel = fade * self._travel + np.nan_to_num(velocity) * dt
         self._travel = np.where(repeats.ended, 0.0, travel)
         others = self._path.sum() - self._path
@@ -266,12 +288,20 @@ class EncoderCheck:
     def _stands_too_long(self, position: Array) -> Flags:
         repeats = self._repeats
         others = self._path.sum() - self._path - self._path_at_change
-        least = SHORTEST_STAND if self._moving_time > LEARNING_TIME else UNLEARNED_STAND
+        least = (
+            self._options.stand
+            if self._moving_time > self._options.learning
+            else self._options.unlearned_stand
+        )
         # The stands of a joint that moves by single steps of its encoder differ more.
         usual = np.where(repeats.coarse, 4.0, 2.0) * repeats.longest
         patience = np.maximum(least, usual)
         free = (position > self._lowest) & (position < self._highest)
-        return free & (repeats.duration > patience) & (others > OTHERS_TRAVEL)
+        return (
+            free
+            & (repeats.duration > patience)
+            & (others > self._options.others_travel)
+        )
 
     def _report(self, stuck: Flags, position: Array) -> Problem | None:
         if not stuck.any():
@@ -293,14 +323,6 @@ def _repeated(
     )
 
 
-# --- torques ----------------------------------------------------------------------------------
-# s of an unusual run after which a sensor counts as dead; a shorter one that ended is put
-# down to the sensor's coarse steps
-DEAD_TIME = 0.1
-SATURATED = 0.98  # of the effort limit: a drive at its limit repeats its effort
-ALIVE_FRACTION = 0.25  # of the sensors must change for the others to be suspicious
-
-
 class TorqueCheck:
     """Detects dead torque sensors of k joints: efforts that do not change.
 
@@ -312,7 +334,8 @@ class TorqueCheck:
 
     def __init__(self, names: Sequence[str], limits: Array) -> None:
         self._names = list(names)
-        self._saturated = SATURATED * np.asarray(limits)
+        # a drive at its limit repeats its effort
+        self._saturated = 0.98 * np.asarray(limits)
         self._repeats = Repeats(len(names))
         self._unusual = np.full(len(names), np.inf)  # s, since when a run is suspicious
         self._recovery = Recovery(len(names))
@@ -341,7 +364,7 @@ class TorqueCheck:
             return known, Problem(Severity.HOLD, _ALL_ZERO)
         suspicious = self._suspicious(time, effort)
         self._unusual = np.where(suspicious, np.minimum(self._unusual, time), np.inf)
-        lasting = time - self._unusual >= DEAD_TIME
+        lasting = time - self._unusual >= self._repeats.options.dead
         dead = self._recovery.update(time, lasting)
         if not dead.any():
             return suspicious, None
@@ -357,8 +380,11 @@ class TorqueCheck:
         repeats = self._repeats
         repeats.update(time, effort)
         coarse, patience = repeats.coarse, repeats.options.patience
-        repeats.add_usual(repeats.lasted < np.where(coarse, patience, DEAD_TIME))
-        alive = np.count_nonzero(repeats.run == 0) >= ALIVE_FRACTION * len(self._names)
+        repeats.add_usual(
+            repeats.lasted < np.where(coarse, patience, self._repeats.options.dead)
+        )
+        # if hardly any effort changes, none is suspicious
+        alive = np.count_nonzero(repeats.run == 0) >= 0.25 * len(self._names)
         run = repeats.run + 2 * (
             effort == 0.0
         )  # an effort of exactly 0 is suspicious at once
@@ -381,22 +407,6 @@ _ALL_ZERO = (
 )
 
 
-# --- IMU --------------------------------------------------------------------------------------
-STUCK_TIME = 0.1  # s of the same reading
-DROPOUT, MISSED = 0.005, 2  # s and samples without a reading that are not reported
-ACCELERATION_TIME = 1.0  # s, memory of the accelerometer's mean
-SETTLED = 0.08  # s, after which that mean may be called wrong
-# of gravity, and s that readings may be smaller: hardly any force is left in a jump; where there
-# is none (FREE) the robot falls freely, also in a trot that hops, and for longer
-SMALL, FREE_FALL = 0.25, 0.12
-FREE, FLIGHT = 0.08, 0.3
-# of gravity, and s that readings may be larger: a hard touch-down; 50 ms would be 2.5 m/s
-LARGE, IMPACT = 5.0, 0.05
-# of gravity, for the length of the mean, in which impacts that ring cancel, or for the mean
-# length, which does not change in a tumble
-PLAUSIBLE = (0.7, 1.4)
-
-
 class Trust(IntEnum):
     """Which readings of an IMU may be used.
 
@@ -411,10 +421,52 @@ class Trust(IntEnum):
     ALL = 2
 
 
-class ImuCheck:
-    """Detects missing, stuck or implausible readings of an IMU; units other than m/s^2."""
+@dataclass(frozen=True)
+class ImuOptions:
+    """When readings of an IMU are missing, stuck or implausible.
 
-    def __init__(self) -> None:
+    Attributes:
+        stuck: s of the same reading.
+        dropout: s without a reading that is not reported.
+        missed: samples without a reading that are not reported.
+        memory: s, of the accelerometer's mean.
+        settled: s, after which that mean may be called wrong.
+        small: of gravity, readings that last for `small_time` s at most: hardly any force is left
+            in a jump.
+        small_time: s.
+        free: of gravity, readings of free fall, also in a trot that hops, which last longer:
+            for `free_time` s.
+        free_time: s.
+        large: of gravity, readings that last for `large_time` s at most: a hard touch-down; 50 ms
+            would be 2.5 m/s.
+        large_time: s.
+        plausible: of gravity, for the length of the mean, in which impacts that ring cancel, or for
+            the mean length, which does not change in a tumble.
+    """
+
+    stuck: float = 0.1
+    dropout: float = 0.005
+    missed: int = 2
+    memory: float = 1.0
+    settled: float = 0.08
+    small: float = 0.25
+    small_time: float = 0.12
+    free: float = 0.08
+    free_time: float = 0.3
+    large: float = 5.0
+    large_time: float = 0.05
+    plausible: tuple[float, float] = (0.7, 1.4)
+
+
+class ImuCheck:
+    """Detects missing, stuck or implausible readings of an IMU; units other than m/s^2.
+
+    Args:
+        options: which readings are that.
+    """
+
+    def __init__(self, options: ImuOptions | None = None) -> None:
+        self._options = options or ImuOptions()
         self._repeats = Repeats(1)
         self._received = -math.inf
         self._attitude = -math.inf  # when the orientation was known
@@ -447,7 +499,7 @@ class ImuCheck:
             return trust, self._missing(time, trust)
         self._repeats.update(time, np.array([total]))
         self._received, self._missed = time, 0
-        if self._repeats.duration[0] > STUCK_TIME:
+        if self._repeats.duration[0] > self._options.stuck:
             return Trust.NOTHING, _degrade(
                 f"the imu has said exactly the same for {self._repeats.duration[0]:.2f} s: check "
                 "its driver"
@@ -457,15 +509,15 @@ class ImuCheck:
         trust, problem = self._plausible(time, accelerometer)
         if (
             problem is None
-            and self._unoriented > MISSED
-            and time - self._attitude >= DROPOUT
+            and self._unoriented > self._options.missed
+            and time - self._attitude >= self._options.dropout
         ):
             problem = _degrade(_NO_ATTITUDE)
         return trust, problem
 
     def _missing(self, time: float, trust: Trust) -> Problem | None:
         silence = time - max(self._received, self._first)
-        if silence < DROPOUT or self._missed <= MISSED:
+        if silence < self._options.dropout or self._missed <= self._options.missed:
             return None
         if trust is Trust.TURNING:
             return _degrade("the accelerometer is not known: check the imu's driver")
@@ -474,23 +526,30 @@ class ImuCheck:
     def _plausible(
         self, time: float, accelerometer: Array
     ) -> tuple[Trust, Problem | None]:
+        options = self._options
         dt = 0.0 if math.isnan(self._last) else min(time - self._last, LONGEST_STEP)
         self._last, size = time, math.sqrt(float(accelerometer @ accelerometer))
         reading = np.append(accelerometer, size)
         self._mean = reading if math.isnan(self._mean[0]) else self._mean
-        counted = dt * (FREE_FALL / FLIGHT if size < FREE * GRAVITY else 1.0)
-        self._small = self._small + counted if size < SMALL * GRAVITY else 0.0
-        self._large = self._large + dt if size > LARGE * GRAVITY else 0.0
-        if self._small > FREE_FALL or self._large > IMPACT:
+        counted = dt * (
+            options.small_time / options.free_time
+            if size < options.free * GRAVITY
+            else 1.0
+        )
+        self._small = self._small + counted if size < options.small * GRAVITY else 0.0
+        self._large = self._large + dt if size > options.large * GRAVITY else 0.0
+        if self._small > options.small_time or self._large > options.large_time:
             return Trust.TURNING, _degrade(_UNITS.format(f"{size:.2f} m/s^2"))
-        self._span = min(self._span + dt, ACCELERATION_TIME)
+        self._span = min(self._span + dt, self._options.memory)
         weight = dt / max(self._span, dt, 1e-9)
         self._mean = self._mean + weight * (reading - self._mean)
         usual = float(self._mean[3])
         lengths = math.sqrt(float(self._mean[:3] @ self._mean[:3])), usual
-        if any(PLAUSIBLE[0] < g / GRAVITY < PLAUSIBLE[1] for g in lengths):
+        if any(
+            options.plausible[0] < g / GRAVITY < options.plausible[1] for g in lengths
+        ):
             return Trust.ALL, None
-        if self._span < SETTLED:  # it may have begun with an impact
+        if self._span < self._options.settled:  # it may have begun with an impact
             return Trust.TURNING, None
         return Trust.TURNING, _degrade(_UNITS.format(f"{usual:.2f} m/s^2 on average"))
 

@@ -35,12 +35,7 @@ from com_estimation.trunk.floating_base.options import (
     unseen_covariances,
     variance_fractions,
 )
-from com_estimation.trunk.floating_base.payload import (
-    QUIET,
-    UNLIKE,
-    PayloadTest,
-    is_withdrawn,
-)
+from com_estimation.trunk.floating_base.payload import PayloadTest, is_withdrawn
 from com_estimation.trunk.floating_base.step import EXCITED, step
 from com_estimation.trunk.interface import Sample, TrunkEstimate, unknown_estimate
 from com_estimation.trunk.motion import imu_link
@@ -53,21 +48,8 @@ from com_model.dynamics.tree_kernels import tree_of
 from com_model.exceptions import ConfigError
 from com_model.legs import JOINTS, Leg, quadruped_legs
 
-VAGUE = 0.05  # standard deviation of x or y over the distance of the hips, above which: UNKNOWN
-OBSERVABLE = 0.5  # of the prior, below which the standard deviation of an observable component is
-# of the trunk's mass in the URDF: estimates outside are impossible
-LEAST, MOST = 0.1, 10.0
-MISTRUST = 1.0  # s, for which an impossible estimate is reported
-ALMOST = 1.0 - 1e-6
-INCONSISTENT = 25.0  # variance factor, above which the model does not fit
 USABLE = 0.01  # of the leg length, to which a gait has to know the robot's CoM
-Z95 = 1.96  # standard deviations: half width of the 95 % interval
-AFTER_ALARM = 1.0  # s after one, for which an estimate is neither usable nor converged
-PAST = 8  # quarter strides, at the ends of which the state is stored
-CONFIRMATION = 4  # quarter strides, after which an alarm is confirmed or withdrawn
-HELD = 8.0  # quarter strides after an alarm, for which only the trunk is estimated
 TESTED = [0, 1, 2]  # states m, m c_x, m c_y: those of the payload test
-JUMP = 3.0  # by which the variance factor rises at once where something heavy drops
 
 _LIGHTER = (
     "since {:.2f} s the trunk seems {:.3g} kg lighter: a payload was taken off, or a rope or "
@@ -112,13 +94,13 @@ class _Pending:
         state: of the filter at the alarm.
         test: payload test at the alarm.
         before: (3,) m, m c_x, m c_y before the change, kg and kg m.
-        left: quarter strides until it is decided.
+        left: quarter strides until it is confirmed or withdrawn.
     """
 
     state: _State
     test: PayloadTest
     before: Array
-    left: int = CONFIRMATION
+    left: int = 4
 
 
 class FloatingBaseEstimator:
@@ -254,10 +236,10 @@ class FloatingBaseEstimator:
         # A gain error that all torques have in common looks like a heavier robot and is not
         # identifiable: it is not estimated but counted in the covariance (unseen_covariances).
         common = self.options.priors.torque_gain**2 / (len(self.legs) * JOINTS)
-        memory.P[STATE.gain, STATE.gain] -= ALMOST * common
+        memory.P[STATE.gain, STATE.gain] -= (1.0 - 1e-6) * common
         memory.excitation[:] = 0.0
         self._test = self._new_test()
-        self._past: deque[_State] = deque([self._state()], maxlen=PAST)
+        self._past: deque[_State] = deque([self._state()], maxlen=8)
         self._pending: _Pending | None = None
         self._alarm_at, self._changed_at, self._limited_by = -np.inf, np.nan, ""
         self._repeatability, self._remark = np.full(3, np.nan), ""
@@ -374,6 +356,8 @@ class FloatingBaseEstimator:
     def raise_alarm(self, time: float, windows: int, duration: float) -> None:
         """Resets the state to before a change of payload, and holds all states but the trunk.
 
+        They are held for eight quarter strides.
+
         The trunk's prior variances are added to its covariance, so that it can follow the
         change.
 
@@ -387,9 +371,9 @@ class FloatingBaseEstimator:
         self._restore(back)
         trunk = np.arange(TRUNK_STATES)
         self._memory.P[trunk, trunk] += self.prior_std[:TRUNK_STATES] ** 2
-        self._monitors["frozen_until"] = time + HELD * duration
+        self._monitors["frozen_until"] = time + 8.0 * duration
         self._test = self._new_test()
-        self._test.restart(QUIET)
+        self._test.restart(self._test.options.quiet)
         self._alarm_at = time
         self._past.clear()
 
@@ -414,10 +398,13 @@ class FloatingBaseEstimator:
         return FootForces(*(values.copy() for values in self._memory.forces))
 
     def _possible(self) -> bool:
-        """Whether mass and CoM are physically possible for this trunk."""
+        """Whether mass and CoM are physically possible for this trunk.
+
+        The mass from a tenth to ten times the URDF's; the CoM between the hips.
+        """
         x, usual = self._memory.x, self.model.bodies.mass[0]
         mass = x[0]
-        if not LEAST * usual < mass < MOST * usual:  # so also where it is not finite
+        if not 0.1 * usual < mass < 10.0 * usual:  # so also where it is not finite
             return False
         offset = x[STATE.moment] / mass - self.center
         return bool(np.hypot(offset[0], offset[1]) < self.hip_distance)
@@ -429,7 +416,7 @@ class FloatingBaseEstimator:
         com, covariance = x[STATE.moment] / m, self._covariance(self._com_derivative())
         std = np.sqrt(np.diag(covariance))
         status, reason = self._judge(time, std)
-        if 0.0 <= time - self._impossible < MISTRUST:
+        if 0.0 <= time - self._impossible < 1.0:  # s
             status, reason = Status.UNKNOWN, _IMPOSSIBLE
         # Observable is what the present motion shows and what is known by it.
         signal, noise = self._memory.excitation[:, STATE.moment]
@@ -444,7 +431,7 @@ class FloatingBaseEstimator:
             covariance=covariance,
             offset_from_urdf=com - self._urdf_com,
             offset_from_center=com - self.center,
-            observable=(std < OBSERVABLE * prior) & (signal >= EXCITED * noise),
+            observable=(std < 0.5 * prior) & (signal >= EXCITED * noise),
             payload_changed_at=self._changed_at,
             repeatability=self._repeatability,
             limited_by=self._limited_by,
@@ -475,9 +462,20 @@ class FloatingBaseEstimator:
         return np.asarray(covariance)
 
     def _judge(self, time: float, std: Array) -> tuple[Status, str]:
+        """Status of the estimate, and the reason.
+
+        UNKNOWN where x or y is known to 5 % of the distance of the hips only; DEGRADED where the
+        variance factor is above 25, so that the model does not fit; neither USABLE nor CONVERGED
+        for 1 s after an alarm, and where the variance factor has risen to three times that of two
+        strides ago, as it does where something heavy drops.
+
+        Args:
+            time: s.
+            std: (3,) m, of the trunk's CoM.
+        """
         monitors, worst = self._monitors, float(std[:2].max())
         self._robot_std = np.nan
-        if worst > VAGUE * self.hip_distance:
+        if worst > 0.05 * self.hip_distance:
             return (
                 Status.UNKNOWN,
                 f"x or y is only known to {worst:.2g} m: let the robot trot",
@@ -498,7 +496,7 @@ class FloatingBaseEstimator:
                 f"torques do not show the force on {', '.join(unknown)}: {fix}",
             )
         variance = monitors["variance"]
-        if variance > INCONSISTENT:
+        if variance > 25.0:
             how = f"{np.sqrt(variance):.0f} times the expected error"
             fix = "check signs and units of effort, the feet's radii, the legs' masses"
             return Status.DEGRADED, f"forces and motion do not fit, {how}: {fix}"
@@ -507,19 +505,20 @@ class FloatingBaseEstimator:
                 Status.DEGRADED,
                 "no accelerometer: the standing feet give the acceleration",
             )
-        if self._pending is not None or 0.0 <= time - self._alarm_at < AFTER_ALARM:
+        if self._pending is not None or 0.0 <= time - self._alarm_at < 1.0:
             return (
                 Status.ESTIMATING,
                 "the payload seems to have changed: the next strides decide",
             )
-        jump = variance > JUMP * self._past[0].variance  # in two strides
-        if self._test.statistic > UNLIKE or jump:
+        jump = variance > 3.0 * self._past[0].variance  # in two strides
+        if self._test.statistic > self._test.options.unlike or jump:
             return (
                 Status.ESTIMATING,
                 "this stride is unlike those before: a payload, or the ground",
             )
         self._robot_std = robot_com_std(self._memory.x, self._memory.P, *self.links)
-        usable = Z95 * self._robot_std <= USABLE * self.leg_length
+        # half width of the 95 % interval
+        usable = 1.96 * self._robot_std <= USABLE * self.leg_length
         if not usable or worst > self.options.converged * self.hip_distance:
             detail = f"; {self._limited_by}" if self._limited_by else ""
             known = f"x or y of the trunk is known to {worst:.2g} m, of the robot with the URDF's "

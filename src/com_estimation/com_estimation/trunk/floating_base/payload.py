@@ -23,6 +23,7 @@ step.
 """
 
 from collections import deque
+from dataclasses import dataclass
 from math import log10
 
 import numpy as np
@@ -30,28 +31,55 @@ import numpy as np
 from com_model.arrays import Array
 
 STRIDE = 4  # windows of a stride
-FLOOR = 12.0  # quarter strides that the floor of the scatter counts for
-MEMORY = 32.0  # quarter strides, of the running mean and scatter
-EARLY = 8  # quarter strides of a gait that are not compared
-QUIET = 6  # quarter strides after an alarm that are not compared
-CHANGED = 0.25  # of a quarter's duration (its logarithm) against a stride before: another gait
-STARTED = 1.0  # the same against the quarter before, while there is no stride: it starts, or stops
-SUSTAINED = 3  # successive strides, half a stride apart in all, that must be beyond the threshold
-# successive suspicious strides after which the new value is the usual one
-STUBBORN = 16
-# over the trunk's mass; over that times the hips' distance
-FLOOR_MASS, FLOOR_MOMENT = 1e-3, 4e-4
-# Threshold at REFERENCE false alarms an hour, and what a tenth of them costs: T^2 of trots on
-# rough ground falls by a decade in 9.5, more slowly than chi^2 does (4.6).
-REFERENCE, LEVEL, DECADE = 0.1, 40.0, 9.5
-# the same for T^2 with D, by chi^2 of three
-LEARNING_LEVEL, LEARNING_DECADE = 25.0, 4.6
-# T^2 above which no estimate is CONVERGED; chi^2 of three exceeds it in 0.1 %
-UNLIKE = 16.3
-# T^2 of what is left of a step one stride later, below which it was none
-WITHDRAWN = 16.0
-PART = 0.4  # of a step one stride later, which the stride of the alarm saw at least
-SAME = 0.5  # of that part, by which the step at the alarm may differ from it
+
+
+@dataclass(frozen=True)
+class PayloadOptions:
+    """Memory and thresholds of the payload test.
+
+    Attributes:
+        floor: quarter strides that the floor of the scatter counts for.
+        floor_mass: over the trunk's mass, standard deviation of the floor.
+        floor_moment: over that times the hips' distance.
+        memory: quarter strides, of the running mean and scatter.
+        early: quarter strides of a gait that are not compared.
+        quiet: quarter strides after an alarm that are not compared.
+        changed: of a quarter's duration (its logarithm) against a stride before: another gait.
+        started: the same against the quarter before, while there is no stride: it starts or stops.
+        sustained: successive strides, half a stride apart in all, that must be beyond the
+            threshold.
+        stubborn: successive suspicious strides after which the new value is the usual one.
+        reference: false alarms an hour of the two levels.
+        level: threshold of T^2.
+        decade: what a tenth of the false alarms costs: T^2 of trots on rough ground falls by a
+            decade in 9.5, more slowly than chi^2 does (4.6).
+        learning_level: threshold of T^2 with D, by chi^2 of three.
+        learning_decade: what a tenth of the false alarms costs there.
+        unlike: T^2 above which no estimate is CONVERGED; chi^2 of three exceeds it in 0.1 %.
+        withdrawn: T^2 of what is left of a step one stride later, below which it was none.
+        part: of a step one stride later, which the stride of the alarm saw at least.
+        same: of that part, by which the step at the alarm may differ from it.
+    """
+
+    floor: float = 12.0
+    floor_mass: float = 1e-3
+    floor_moment: float = 4e-4
+    memory: float = 32.0
+    early: int = 8
+    quiet: int = 6
+    changed: float = 0.25
+    started: float = 1.0
+    sustained: int = 3
+    stubborn: int = 16
+    reference: float = 0.1
+    level: float = 40.0
+    decade: float = 9.5
+    learning_level: float = 25.0
+    learning_decade: float = 4.6
+    unlike: float = 16.3
+    withdrawn: float = 16.0
+    part: float = 0.4
+    same: float = 0.5
 
 
 class PayloadTest:
@@ -61,30 +89,44 @@ class PayloadTest:
         mass: kg, of the trunk.
         hip_distance: m, between diagonal hips.
         per_hour: rate of false alarms, 1/h.
+        options: memory and thresholds.
 
     Attributes:
+        options: as given.
         level: threshold of T^2 for an alarm.
         statistic: T^2 of the last stride; 0 while there is nothing to compare.
         step: (3,) d of the last stride that was compared: kg, kg m, kg m.
         surplus: (3,) the step that has become the usual value without an alarm; else 0.
     """
 
-    def __init__(self, mass: float, hip_distance: float, per_hour: float) -> None:
-        moment = FLOOR_MOMENT * mass * hip_distance
-        self._floor = np.diag(np.square([FLOOR_MASS * mass, moment, moment]))
-        decades = log10(per_hour / REFERENCE)
-        self.level = LEVEL - DECADE * decades
-        self._learning_level = LEARNING_LEVEL - LEARNING_DECADE * decades
+    def __init__(
+        self,
+        mass: float,
+        hip_distance: float,
+        per_hour: float,
+        options: PayloadOptions | None = None,
+    ) -> None:
+        self.options = options or PayloadOptions()
+        moment = self.options.floor_moment * mass * hip_distance
+        self._floor = np.diag(
+            np.square([self.options.floor_mass * mass, moment, moment])
+        )
+        decades = log10(per_hour / self.options.reference)
+        self.level = self.options.level - self.options.decade * decades
+        self._learning_level = (
+            self.options.learning_level - self.options.learning_decade * decades
+        )
         self._last = 1.0  # s, duration of the last quarter stride, or while it stands
-        self.restart(EARLY)
+        self.restart()
 
-    def restart(self, skip: int = EARLY) -> None:
+    def restart(self, skip: int | None = None) -> None:
         """Forgets the usual values.
 
         Args:
-            skip: number of quarter strides that are not used from now on.
+            skip: number of quarter strides that are not used from now on; None: those of a gait
+                that begins.
         """
-        self._skip = skip
+        self._skip = self.options.early if skip is None else skip
         self._windows: deque[tuple[Array, Array, float]] = deque(maxlen=STRIDE)
         self._mean, self._scatter, self._count = np.zeros(3), np.zeros((3, 3)), 0
         self._known = np.zeros(
@@ -112,16 +154,18 @@ class PayloadTest:
     @property
     def scatter(self) -> Array:
         """(3, 3) covariance of a stride's values, with the floor: kg^2, kg^2 m, kg^2 m^2."""
-        n = min(self._count, MEMORY)
-        return (FLOOR * self._floor + n * self._scatter) / (FLOOR + n)
+        n = min(self._count, self.options.memory)
+        return (self.options.floor * self._floor + n * self._scatter) / (
+            self.options.floor + n
+        )
 
     @property
     def repeatability(self) -> Array:
         """(3, 3) the same, including the strides that are not added yet."""
-        n, waiting = min(self._count, MEMORY), len(self._waiting)
+        n, waiting = min(self._count, self.options.memory), len(self._waiting)
         d = np.array([value for value, _ in self._waiting]).reshape(-1, 3) - self._mean
-        total = (FLOOR + n) * self.scatter + d.T @ d
-        return np.asarray(total / (FLOOR + n + waiting))
+        total = (self.options.floor + n) * self.scatter + d.T @ d
+        return np.asarray(total / (self.options.floor + n + waiting))
 
     @property
     def learned(self) -> bool:
@@ -147,7 +191,9 @@ class PayloadTest:
         whole = len(self._windows) == STRIDE
         usual = self._windows[0][2] if whole else self._last
         self._last, self.surplus = duration, np.zeros(3)
-        if abs(np.log(duration / usual)) > (CHANGED if whole else STARTED):
+        if abs(np.log(duration / usual)) > (
+            self.options.changed if whole else self.options.started
+        ):
             self.restart()
         if self._skip > 0:
             self._skip -= 1
@@ -170,7 +216,7 @@ class PayloadTest:
             self._mean, self._known, self._count = value, P.copy(), 1
             return 0
         self.step = d = value - self._mean
-        n = min(self._count, MEMORY)
+        n = min(self._count, self.options.memory)
         scatter = self.scatter * (1.0 + 2.0 / n)
         self.statistic = float(d @ np.linalg.solve(scatter, d))
         if not self.suspicious:
@@ -185,16 +231,18 @@ class PayloadTest:
         self._recent.append(
             self.statistic > self.level and with_moved > self._learning_level
         )
-        if len(self._recent) >= SUSTAINED and all(self._recent[-SUSTAINED:]):
+        if len(self._recent) >= self.options.sustained and all(
+            self._recent[-self.options.sustained :]
+        ):
             return len(self._recent) + STRIDE - 1
-        if len(self._recent) == STUBBORN:
+        if len(self._recent) == self.options.stubborn:
             self.restart(0)
             self.surplus = d
         return 0
 
     def _learn(self, value: Array, P: Array) -> None:
         d, self._count = value - self._mean, self._count + 1
-        weight = max(1.0 / self._count, 1.0 / MEMORY)
+        weight = max(1.0 / self._count, 1.0 / self.options.memory)
         self._mean = self._mean + weight * d
         self._scatter = self._scatter + weight * (np.outer(d, d) - self._scatter)
         self._known = self._known + weight * (2.0 - weight) * (P - self._known)
@@ -211,10 +259,10 @@ def is_withdrawn(test: PayloadTest, step: Array) -> bool:
     """
     weighted = np.linalg.solve(test.scatter, step)
     size = float(step @ weighted)
-    if size < 2.0 * WITHDRAWN:
+    if size < 2.0 * test.options.withdrawn:
         return True
-    part = min(max(float(test.step @ weighted) / size, PART), 1.0) * step
+    part = min(max(float(test.step @ weighted) / size, test.options.part), 1.0) * step
     rest, least = (
         float(d @ np.linalg.solve(test.scatter, d)) for d in (test.step - part, part)
     )
-    return rest > SAME**2 * least
+    return rest > test.options.same**2 * least
