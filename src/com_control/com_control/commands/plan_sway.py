@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from com_control.exceptions import ComControlError
 from com_control.motion.sway_tour import SwayTour, plan_hang, plan_sway
 from com_model import ComModelError, load_robot
-from com_model.commands import add_robot, command_parser
+from com_model.commands import add_robot, command_parser, reports_errors
 
 
+@reports_errors("plan_sway", 2, ComModelError, OSError)
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line.
 
@@ -32,14 +32,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--output", required=True, metavar="CSV", help="file to write")
     add_robot(parser)
     arguments = parser.parse_args(argv)
-    try:
-        model, config = load_robot(arguments.robot, arguments.config)
-        plan = plan_hang if arguments.hang else plan_sway
-        tour = plan(model, config, arguments.seconds, arguments.seed)
-        _write(Path(arguments.output), tour)
-    except (ComModelError, ComControlError, OSError) as error:
-        print(f"plan_sway: {error}", file=sys.stderr)
-        return 2
+    model, config = load_robot(arguments.robot, arguments.config)
+    plan = plan_hang if arguments.hang else plan_sway
+    tour = plan(model, config, arguments.seconds, arguments.seed)
+    _write(Path(arguments.output), tour)
     print(f"wrote {arguments.output}: {describe(tour)}")
     return 0
 

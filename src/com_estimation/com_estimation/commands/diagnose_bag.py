@@ -25,17 +25,14 @@ from com_estimation.humanoid.estimator import HumanoidEstimator
 from com_estimation.humanoid.story import Sample, Story, follow, story_page
 from com_model import ComModelError, RobotConfig, RobotModel, load_robot
 from com_model.arrays import Array
-from com_model.commands import add_robot, command_parser
+from com_model.commands import add_robot, command_parser, reports_errors
 from com_model.dynamics.link_frames import LinkFrames
 from com_model.exceptions import ConfigError
 from com_model.files import write_file
 from com_model.robot_config import ground_wrenches
 
-WAIT = 0.02  # s, largest time between a reading and its joint state
-SLOWEST = 95.0  # Hz
-UNIT = 1e-3  # largest deviation of a quaternion's norm from 1
 
-
+@reports_errors("diagnose_bag: error", 2, ComModelError, OSError)
 def main(words: Sequence[str] | None = None) -> int:
     """Runs the command line: diagnoses a recording and prints the report.
 
@@ -66,22 +63,18 @@ def main(words: Sequence[str] | None = None) -> int:
     options = parser.parse_args(words)
     if not all("=" in each for each in options.wrench):
         parser.error("--wrench: give FOOT=TOPIC")
-    try:
-        model, config = load_robot(options.robot, options.config)
-        wrenches = dict(each.split("=", 1) for each in options.wrench)
-        request = TopicRequest(options.joint_states, options.imu, wrenches)
-        about = LogFormat.of(model, config.feet, options)
-        story, notes = diagnose(options.bag, model, config, request, about)
-        print(story.sentence)
-        print("\n".join(f"{time:8.2f} s  {text}" for time, text in story.lines))
-        print(*(f"note: {note}\n" for note in notes), sep="", end="")
-        if options.output is not None:
-            subject = f"{config.name} in the recording {Path(options.bag).name}"
-            page = story_page(story, f"What is wrong with {subject}", notes)
-            print(f"wrote {write_file(options.output, page, options.force)}")
-    except (ComModelError, OSError) as error:
-        print(f"diagnose_bag: error: {error}", file=sys.stderr)
-        return 2
+    model, config = load_robot(options.robot, options.config)
+    wrenches = dict(each.split("=", 1) for each in options.wrench)
+    request = TopicRequest(options.joint_states, options.imu, wrenches)
+    about = LogFormat.of(model, config.feet, options)
+    story, notes = diagnose(options.bag, model, config, request, about)
+    print(story.sentence)
+    print("\n".join(f"{time:8.2f} s  {text}" for time, text in story.lines))
+    print(*(f"note: {note}\n" for note in notes), sep="", end="")
+    if options.output is not None:
+        subject = f"{config.name} in the recording {Path(options.bag).name}"
+        page = story_page(story, f"What is wrong with {subject}", notes)
+        print(f"wrote {write_file(options.output, page, options.force)}")
     return 0
 
 
@@ -110,6 +103,7 @@ def diagnose(
         UnitError: positions are in degrees, or forces in another unit or of the opposite sign.
     """
     about = LogFormat.of(model, config.feet) if log_format is None else log_format
+    slowest = 95.0  # Hz
     with Bag(path, about) as bag:
         topics = find_topics(bag.topics(), config.feet, request, True, str(path))
         imu = config.imu_link or model.root_link
@@ -118,8 +112,8 @@ def diagnose(
         first = next(blocks)
         steps = np.diff(np.unique(first.joint_times))
         rate = NS_PER_S / float(np.median(steps)) if len(steps) else 0.0
-        if rate < SLOWEST:
-            problem = f"{topics.joint_states} has {rate:.0f} Hz, expected {SLOWEST:g} Hz or more"
+        if rate < slowest:
+            problem = f"{topics.joint_states} has {rate:.0f} Hz, expected {slowest:g} Hz or more"
             raise ConfigError(
                 f"{problem}: record at the rate of the drivers", str(path)
             )
@@ -192,7 +186,8 @@ def _orientations(imu: DecodedBlock) -> tuple[Times, Array]:
         quaternion or the covariance marks the orientation as unknown (-1).
     """
     x = imu.values("orientation")
-    known = np.abs(np.linalg.norm(x, axis=1) - 1.0) < UNIT
+    # largest error of a quaternion's norm
+    known = np.abs(np.linalg.norm(x, axis=1) - 1.0) < 1e-3
     known &= imu.values("orientation_covariance")[:, 0] != -1.0
     found = np.full((len(x), 9), np.nan)
     found[known] = Rotation.from_quat(x[known]).as_matrix().reshape(-1, 9)
@@ -203,7 +198,7 @@ def _means(parts: Sequence[tuple[Times, Array]], at: Times, period: float) -> Ar
     """Means of the readings around given times.
 
     Readings within half the sample period, or half their own period if that is longer, count,
-    but none farther away than WAIT.
+    but none farther away than 20 ms.
 
     Args:
         parts: times (N,) ns and values (N, c) of consecutive blocks; rows with NaN are left out.
@@ -221,7 +216,7 @@ def _means(parts: Sequence[tuple[Times, Array]], at: Times, period: float) -> Ar
     order = np.argsort(times[known], kind="stable")
     times, values = times[known][order], values[known][order]
     own = float(np.median(np.diff(times))) if len(times) > 1 else 0.0
-    half = min(0.5 * max(period * NS_PER_S, own), WAIT * NS_PER_S) + 1.0
+    half = min(0.5 * max(period * NS_PER_S, own), 0.02 * NS_PER_S) + 1.0
     begin, end = (
         np.searchsorted(times, at - half),
         np.searchsorted(times, at + half, "right"),

@@ -29,7 +29,7 @@ from com_estimation.trunk.interface import Sample, TrunkEstimate
 from com_estimation.trunk.pipeline import TrunkPipeline
 from com_model import ComModelError, RobotConfig, RobotModel, load_robot, quadruped_legs
 from com_model.arrays import Array
-from com_model.commands import add_robot, command_parser
+from com_model.commands import add_robot, command_parser, reports_errors
 from com_model.files import write_file
 from com_model.geometry.rotations import minimal_rotation
 from com_model.html import Raw, element, number, plus_minus, report, svg, table
@@ -152,6 +152,7 @@ def _page(
     )
 
 
+@reports_errors("trunk_bag", 2, ComModelError, OSError)
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line: estimates the trunk, prints the result, writes it on request.
 
@@ -177,35 +178,31 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--output", type=Path, help="folder for page and URDF")
     parser.add_argument("--force", action="store_true", help="overwrite existing files")
     options = parser.parse_args(argv)
-    try:
-        model, config = load_robot(options.robot, options.config)
-        about = LogFormat.of(model, config.feet, options)
-        even = options.time == "even"
-        found = estimates(options.bag, model, config, about, even)
-        last, mass = found[-1], model.bodies.mass[0]
-        urdf = np.append(1e3 * model.bodies.first_moment[0] / mass, mass)
-        rows = list(
-            zip(NAMES, map(plus_minus, *_values(last)), map(number, urdf), strict=True)
-        )
-        notes = [
-            f"{last.status.name} after {last.time:.1f} s",
-            last.reason,
-            last.limited_by,
-        ]
-        notes, head = [n for n in notes if n], ("", "estimate", "URDF")
-        print("\n".join([columns(head, rows), *notes]))
-        if options.output is not None:
-            text = _page(model, found, urdf, notes, table(head, rows))
-            files = {"trunk.html": text}
-            if last.status in TRUSTED:
-                change = correct_body(model, last.mass, last.com)
-                files["corrected.urdf"] = edit_inertials(model.xml, change)
-            options.output.mkdir(parents=True, exist_ok=True)
-            for name, text in files.items():
-                print(f"wrote {write_file(options.output / name, text, options.force)}")
-    except (ComModelError, OSError) as error:
-        print(f"trunk_bag: {error}", file=sys.stderr)
-        return 2
+    model, config = load_robot(options.robot, options.config)
+    about = LogFormat.of(model, config.feet, options)
+    even = options.time == "even"
+    found = estimates(options.bag, model, config, about, even)
+    last, mass = found[-1], model.bodies.mass[0]
+    urdf = np.append(1e3 * model.bodies.first_moment[0] / mass, mass)
+    rows = list(
+        zip(NAMES, map(plus_minus, *_values(last)), map(number, urdf), strict=True)
+    )
+    notes = [
+        f"{last.status.name} after {last.time:.1f} s",
+        last.reason,
+        last.limited_by,
+    ]
+    notes, head = [n for n in notes if n], ("", "estimate", "URDF")
+    print("\n".join([columns(head, rows), *notes]))
+    if options.output is not None:
+        text = _page(model, found, urdf, notes, table(head, rows))
+        files = {"trunk.html": text}
+        if last.status in TRUSTED:
+            change = correct_body(model, last.mass, last.com)
+            files["corrected.urdf"] = edit_inertials(model.xml, change)
+        options.output.mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            print(f"wrote {write_file(options.output / name, text, options.force)}")
     return 0 if last.status in TRUSTED else 1
 
 

@@ -6,16 +6,15 @@ from pathlib import Path
 
 import numpy as np
 
-from com_model.commands import command_parser
+from com_model.commands import command_parser, reports_errors
 from com_model.exceptions import ComModelError
 from com_model.files import write_file
 from com_model.model import RobotModel
 from com_model.urdf.editing import Inertial
 from com_model.urdf.mjcf_editing import edit_mjcf
 
-_SAME = 1e-9  # relative
 
-
+@reports_errors("inertials_to_mjcf: error", 2, ComModelError, OSError)
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command.
 
@@ -34,38 +33,32 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--suffix", default="_corrected", help=text)
     parser.add_argument("--force", action="store_true", help="overwrite existing files")
     options = parser.parse_args(argv)
-    try:
-        new, old = (
-            RobotModel.from_file(options.urdf),
-            RobotModel.from_mjcf(options.mjcf),
+    new, old = (
+        RobotModel.from_file(options.urdf),
+        RobotModel.from_mjcf(options.mjcf),
+    )
+    changes = changed_inertials(old, new)
+    if not changes:
+        print("nothing to do: all inertials are the same")
+        return 0
+    files = edit_mjcf(options.mjcf, changes)
+    renamed = {path.name: path.with_stem(path.stem + options.suffix) for path in files}
+    main_file = options.mjcf.with_stem(options.mjcf.stem + options.suffix)
+    # the model's file includes the new ones
+    texts = files | (
+        {} if options.mjcf in files else {options.mjcf: options.mjcf.read_text()}
+    )
+    for path, content in texts.items():
+        for name, other in renamed.items():
+            content = content.replace(f'file="{name}"', f'file="{other.name}"')
+        target = main_file if path == options.mjcf else renamed[path.name]
+        print(f"wrote {write_file(target, content, options.force)}")
+    left = changed_inertials(RobotModel.from_mjcf(main_file), new)
+    if left:
+        raise ComModelError(
+            f"{main_file}: MuJoCo has other inertials of {', '.join(left)} than the URDF: "
+            "look at <compiler> (settotalmass, balanceinertia, boundmass) and <default>"
         )
-        changes = changed_inertials(old, new)
-        if not changes:
-            print("nothing to do: all inertials are the same")
-            return 0
-        files = edit_mjcf(options.mjcf, changes)
-        renamed = {
-            path.name: path.with_stem(path.stem + options.suffix) for path in files
-        }
-        main_file = options.mjcf.with_stem(options.mjcf.stem + options.suffix)
-        # the model's file includes the new ones
-        texts = files | (
-            {} if options.mjcf in files else {options.mjcf: options.mjcf.read_text()}
-        )
-        for path, content in texts.items():
-            for name, other in renamed.items():
-                content = content.replace(f'file="{name}"', f'file="{other.name}"')
-            target = main_file if path == options.mjcf else renamed[path.name]
-            print(f"wrote {write_file(target, content, options.force)}")
-        left = changed_inertials(RobotModel.from_mjcf(main_file), new)
-        if left:
-            raise ComModelError(
-                f"{main_file}: MuJoCo has other inertials of {', '.join(left)} than the URDF: "
-                "look at <compiler> (settotalmass, balanceinertia, boundmass) and <default>"
-            )
-    except (ComModelError, OSError) as error:
-        print(f"inertials_to_mjcf: error: {error}", file=sys.stderr)
-        return 2
     print(f"{len(changes)} inertials: {', '.join(changes)}")
     return 0
 
@@ -84,6 +77,7 @@ def changed_inertials(old: RobotModel, new: RobotModel) -> dict[str, Inertial]:
         ComModelError: A link with mass is not there.
     """
     found = {}
+    same_to = 1e-9  # relative
     for k, name in enumerate(new.link_names):
         mass, com, inertia = new.link_masses[k], new.link_coms[k], new.link_inertias[k]
         if name not in old.link_names:
@@ -93,11 +87,11 @@ def changed_inertials(old: RobotModel, new: RobotModel) -> dict[str, Inertial]:
                 )
             continue
         own = old.link_index(name)
-        same = np.isclose(mass, old.link_masses[own], rtol=_SAME, atol=0.0)
-        same &= np.allclose(com, old.link_coms[own], rtol=0.0, atol=_SAME)
+        same = np.isclose(mass, old.link_masses[own], rtol=same_to, atol=0.0)
+        same &= np.allclose(com, old.link_coms[own], rtol=0.0, atol=same_to)
         scale = np.abs(inertia).max()
         same &= np.allclose(
-            inertia, old.link_inertias[own], rtol=0.0, atol=_SAME * scale
+            inertia, old.link_inertias[own], rtol=0.0, atol=same_to * scale
         )
         if not same:
             found[name] = Inertial(float(mass), com, inertia)

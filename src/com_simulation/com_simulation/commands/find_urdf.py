@@ -4,11 +4,13 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from com_model.commands import reports_errors
 from com_model.exceptions import ComModelError
 from com_model.robots import find_robot, find_robot_config
 from com_model.urdf.mjcf import is_mjcf
 
 
+@reports_errors("find_urdf", 1, ComModelError)
 def main(words: Sequence[str] | None = None) -> int:
     """Runs the command line: prints the path of a robot's URDF or configuration.
 
@@ -28,18 +30,14 @@ def main(words: Sequence[str] | None = None) -> int:
         help="print the path of its configuration; if its URDF has none, that of this robot",
     )
     options = parser.parse_args(words)
-    try:
-        found = find_robot(options.robot)
-        if options.config is None:
-            if is_mjcf(found.urdf):
-                fix = f"`ros2 run com_model com_setup {found.urdf}` writes it"
-                raise ComModelError(f"{found.urdf} is no URDF, but MuJoCo's: {fix}")
-            print(found.urdf, end="")
-        else:
-            print(found.config or find_robot_config(options.config) or "", end="")
-    except ComModelError as error:
-        print(f"find_urdf: {error}", file=sys.stderr)
-        return 1
+    found = find_robot(options.robot)
+    if options.config is None:
+        if is_mjcf(found.urdf):
+            fix = f"`ros2 run com_model com_setup {found.urdf}` writes it"
+            raise ComModelError(f"{found.urdf} is no URDF, but MuJoCo's: {fix}")
+        print(found.urdf, end="")
+    else:
+        print(found.config or find_robot_config(options.config) or "", end="")
     return 0
 
 
