@@ -36,10 +36,6 @@ LIGHT_LOAD = 0.2
 # supported by this rule. Double would take a robot with half of its weight for a fallen one.
 SUPPORT_LOAD = 0.3
 
-# s above CONTACT_LOAD, or below RELEASE_LOAD, before the state changes
-_DEBOUNCE = 0.010
-_LONGEST_GAP = 0.100  # s between samples, beyond which both times restart
-
 
 class ContactState:
     """Contact of k feet from their forces, with hysteresis.
@@ -103,15 +99,16 @@ class ContactState:
         force = np.asarray(force, dtype=np.float64)
         if time < self._time:
             self.reset()
-        if time - self._time > _LONGEST_GAP:
+        if time - self._time > 0.100:
             self._restart()
         self._time = time
         self._contact &= ~np.isnan(force)
         self._known &= ~np.isnan(force)
         self._above = update_onsets(self._above, force > self._enter, time)
         self._below = update_onsets(self._below, force < self._leave, time)
-        stands = time - self._above >= _DEBOUNCE
-        free = time - self._below >= _DEBOUNCE
+        lasting = 0.010  # s above CONTACT_LOAD, or below RELEASE_LOAD, before the state changes
+        stands = time - self._above >= lasting
+        free = time - self._below >= lasting
         self._contact = (self._contact | stands) & ~free
         self._known |= stands | free
         return self.contact

@@ -18,26 +18,21 @@ from typing import Any
 MAX_MESSAGE = 500  # characters of an error
 # characters of a name that a message shows, and that are searched for likeness
 _LONGEST = 80
-_LONGEST_QUOTED = 120  # with what escapes add
-_END = 150  # characters of a shortened message that are its end: how to fix it
-_MOST_CANDIDATES = 5000
 
 
 def shorten(text: str) -> str:
     """Shortens an error to MAX_MESSAGE characters; its beginning and its end stay."""
     if len(text) <= MAX_MESSAGE:
         return text
-    return f"{text[: MAX_MESSAGE - _END - 5]} ... {text[-_END:]}"
+    end_length = 150  # characters that are its end: how to fix it
+    return f"{text[: MAX_MESSAGE - end_length - 5]} ... {text[-end_length:]}"
 
 
 def quote(name: str) -> str:
     """Quotes a name from a file for a message; control characters escaped, long names cut."""
     shown = repr(name if len(name) <= _LONGEST else name[:_LONGEST] + "...")
-    return (
-        shown
-        if len(shown) <= _LONGEST_QUOTED
-        else f"{shown[:_LONGEST_QUOTED]}...{shown[0]}"
-    )
+    longest = 120  # with what escapes add
+    return shown if len(shown) <= longest else f"{shown[:longest]}...{shown[0]}"
 
 
 def quote_path(path: str) -> str:
@@ -56,7 +51,7 @@ def closest(name: str, valid: Sequence[str], cutoff: float = 0.75) -> str | None
     """Finds the valid name most like a wrong one, or None; cutoff is difflib's ratio, 0 to 1."""
     if len(name) > _LONGEST:
         return None
-    candidates = [v for v in valid[:_MOST_CANDIDATES] if len(v) <= _LONGEST]
+    candidates = [v for v in valid[:5000] if len(v) <= _LONGEST]
     found = get_close_matches(name, candidates, n=1, cutoff=cutoff)
     return found[0] if found else None
 

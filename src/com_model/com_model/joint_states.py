@@ -17,14 +17,10 @@ from com_model.text import listing
 JUMP = 0.01
 """rad or m, from one message to the next, below which a change is none of two publishers."""
 
-BACK = 0.1
-"""Of a jump, by which the message after it may differ from the one before it."""
 
 CONFLICTS = 10
-"""Jumps back, of which ALMOST_ALL return to where they were, that two publishers make."""
+"""Jumps back, of which almost all return to where they were, that two publishers make."""
 
-ALMOST_ALL = 9
-"""Of these; of those that noise makes every fifth returns at most."""
 
 CONFLICT_SPAN_NS = 10_000_000_000
 """ns, within which so many are counted."""
@@ -105,7 +101,8 @@ def reversals(now: Array, before: Array, earlier: Array) -> Indices:
     with np.errstate(invalid="ignore"):  # a value that is infinite jumps nowhere
         there, back = before - earlier, now - before
     large = (np.abs(back) > JUMP) & (np.abs(there) > JUMP) & (there * back < 0.0)
-    returned = large & (np.abs(now - earlier) < BACK * np.abs(back))
+    # of a jump, by which the message after it may differ from the one before it
+    returned = large & (np.abs(now - earlier) < 0.1 * np.abs(back))
     return np.asarray(large, dtype=np.int64) + returned
 
 
@@ -144,7 +141,8 @@ class ConflictCheck:
         last = int(times[-1]) if len(times) else int(self._times[-1])
         if not 0 <= last - self._times[0] <= CONFLICT_SPAN_NS:
             return ""
-        if self._returned.sum() < ALMOST_ALL:
+        # almost all; of the jumps that noise makes every fifth returns at most
+        if self._returned.sum() < 9:
             return ""
         joints = [self._names[k] for k in np.flatnonzero(self._joints).tolist()]
         return (

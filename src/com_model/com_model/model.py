@@ -19,8 +19,6 @@ from com_model.urdf.mjcf import read_description, urdf_of_mjcf
 from com_model.urdf.parsing import parse_urdf
 from com_model.urdf.tree import build_tree
 
-_LEAST_MASS = 1e-9  # kg, of a whole robot
-
 
 class Frame(NamedTuple):
     """A frame fixed to a link that the URDF does not have, such as a sole.
@@ -279,7 +277,7 @@ def _warnings(urdf: Urdf) -> Iterator[str]:
 
 
 def _check_total_mass(urdf: Urdf, tree: Tree, mass: float) -> None:
-    if mass > _LEAST_MASS:
+    if mass > 1e-9:
         return
     with_inertial = sum(link.has_inertial for link in tree.links)
     misspelt = [str(m) for m in find_misspellings(urdf.node) if m.matters]

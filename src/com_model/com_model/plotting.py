@@ -21,7 +21,6 @@ INK, FAINT, RULE, GRID = "#22262b", "#8a929c", "#ced4da", "#e9ecef"
 # Vermillion and bluish green: safe for colour-blind readers [Okabe and Ito 2008].
 RED, GREEN, BLUE, PURPLE = "#d55e00", "#009e73", "#0072b2", "#cc79a7"
 AXIS_COLORS = (RED, GREEN, BLUE)  # x, y, z as in rviz
-DPI = 110
 
 
 def new_figure(size: tuple[float, float], title: str) -> Figure:
@@ -31,7 +30,7 @@ def new_figure(size: tuple[float, float], title: str) -> Figure:
         size: Width and height, inches.
         title: The heading.
     """
-    figure = Figure(figsize=size, dpi=DPI, facecolor="white", layout="constrained")
+    figure = Figure(figsize=size, dpi=110, facecolor="white", layout="constrained")
     FigureCanvasAgg(figure)
     heading = {"fontsize": 13, "fontweight": "bold", "color": INK}
     figure.suptitle(plain_text(title, 100), x=0.012, ha="left", **heading)

@@ -22,9 +22,7 @@ from com_model.files import write_file
 from com_model.joint_path import JointPath
 from com_model.model import RobotModel
 
-DIGITS = 6  # behind the point, rad or m
 SHORTEST = 0.3  # s, of a path
-_PEAK = 1.5  # largest speed of a cubic from rest to rest, over its mean
 
 
 def write_postures(
@@ -39,10 +37,11 @@ def write_postures(
         note: Comment at the top.
     """
     rows = as_array("postures", postures, (None, model.n_joints))
+    # digits behind the point, rad or m
     content = {
         "robot": model.name,
         "joints": list(model.joint_names),
-        "postures": (rows.round(DIGITS) + 0.0).tolist(),
+        "postures": (rows.round(6) + 0.0).tolist(),
     }
     comment = f"# {note}\n" if note else ""
     comment += "# postures: rad or m, one row each\n"
@@ -79,7 +78,8 @@ def time_path(path: ArrayLike, speeds: ArrayLike) -> JointPath:
         raise ValueError("a path has two points or more, and speeds above 0")
     u = np.linspace(0.0, 1.0, len(points))
     steps = np.abs(np.diff(points, axis=0)) * (len(points) - 1)  # rad or m per u
-    duration = max(_PEAK * float((steps / fastest).max(initial=0.0)), SHORTEST)
+    # largest speed of a cubic from rest to rest, over its mean
+    duration = max(1.5 * float((steps / fastest).max(initial=0.0)), SHORTEST)
     s = 0.5 - np.sin(np.arcsin(1.0 - 2.0 * u) / 3.0)
     rate = 6.0 * s * (1.0 - s) / duration
     slope = np.gradient(points, u, axis=0)

@@ -15,8 +15,6 @@ import yaml
 from com_model.exceptions import ConfigError, closest, listing, quote
 
 MAX_BYTES = 2**18
-MAX_DEPTH = 40  # of lists and mappings in each other
-MAX_DIGITS = 40  # of a whole number
 T = TypeVar("T")
 
 
@@ -47,14 +45,15 @@ class _StrictLoader(yaml.SafeLoader):
             return "aliases are not read"
         if getattr(event, "tag", None) is not None:
             return f"tags are not read: leave {quote(event.tag)} out"
-        if self._depth > MAX_DEPTH:
+        if self._depth > 40:
             return "it nests too deep"
         text = event.value if isinstance(event, yaml.ScalarEvent) else ""
         if any("\ud800" <= character <= "\udfff" for character in text):
             return "a half of a surrogate pair is no character"
         kind = self.resolve(yaml.ScalarNode, text, (True, False)) if text else ""
-        if kind == "tag:yaml.org,2002:int" and len(text) > MAX_DIGITS:
-            return f"a whole number has more than {MAX_DIGITS} digits"
+        most = 40  # of a whole number
+        if kind == "tag:yaml.org,2002:int" and len(text) > most:
+            return f"a whole number has more than {most} digits"
         return ""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:

@@ -3,7 +3,7 @@
 import math
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -38,12 +38,7 @@ _TEXTS = (
     "xyz",
     "rpy",
 )  # attributes of no single number
-_ROUNDING = 1e-3  # of the largest moment of inertia: what rounded decimals may violate
-_THIN = 1e-6  # of the largest moment of inertia
 _POINT = 1e-5  # m, radius of gyration
-_MASS_TOLERANCE = 0.01  # of the heavier one of left and right
-_CENTER_TOLERANCE = 2e-3  # m
-_FRAME_TOLERANCE = 2e-3  # m
 _RIGHT_OF = {"left": "right", "Left": "Right", "LEFT": "RIGHT", "l": "r", "L": "R"}
 _OTHER_SIDE = _RIGHT_OF | {right: left for left, right in _RIGHT_OF.items()}
 
@@ -191,7 +186,7 @@ def _check_numbers(node: Node) -> list[Issue]:
     """Looks for single numbers with a space behind them, which urdfdom in C++ does not read."""
     wrong = [
         part.tag
-        for part in _below(node)
+        for part in node.descendants()
         for key, text in part.attributes.items()
         if key not in _TEXTS and text != text.rstrip() and len(text.split()) == 1
     ]
@@ -205,12 +200,6 @@ def _check_numbers(node: Node) -> list[Issue]:
     return [
         Issue("warning", tags, message, "Delete the spaces before the closing quotes")
     ]
-
-
-def _below(node: Node) -> Iterator[Node]:
-    for child in node.children:
-        yield child
-        yield from _below(child)
 
 
 def _check_limits(urdf: Urdf) -> list[Issue]:
@@ -313,11 +302,13 @@ def _check_inertia(link: Link) -> list[Issue]:
         " (minus the products of inertia), in kg m^2"
     )
     severity, what = "error", ""
-    if low < -_THIN * high:
+    # of the largest moment of inertia: what rounded decimals may violate
+    thin = 1e-6  # of the largest moment of inertia
+    if low < -thin * high:
         what = "is not positive definite"
-    elif low + middle < high * (1.0 - _ROUNDING):
+    elif low + middle < high * (1.0 - 1e-3):
         what = "violates the triangle inequality"
-    elif low < _THIN * high:
+    elif low < thin * high:
         severity, what = "warning", "is that of a rod without thickness"
         fix = "Give all three moments a value"
     return (
@@ -393,10 +384,11 @@ def _check_symmetry(model: RobotModel) -> list[Issue]:
     for i, (a, b) in enumerate(pairs):
         masses = model.link_masses[[a, b]]
         difference = abs(masses[0] - masses[1])
-        if difference > _MASS_TOLERANCE * masses.max():
+        # of the heavier one of left and right
+        if difference > 0.01 * masses.max():
             message = f"their masses are {masses[0]:.4g} and {masses[1]:.4g} kg"
             issues.append(_asymmetry(model, a, b, message))
-        elif mirrored[i] and masses.min() > 0.0 and misses[i] > _CENTER_TOLERANCE:
+        elif mirrored[i] and masses.min() > 0.0 and misses[i] > 2e-3:
             shown = [np.array2string(model.link_coms[k], precision=4) for k in (a, b)]
             message = (
                 f"their centres of mass are {misses[i] * 1e3:.1f} mm from mirroring each other "
@@ -460,7 +452,7 @@ def _sagittal_plane(left: Array, right: Array) -> tuple[int, float, Array]:
     for axis in (1, 0, 2):
         offset = float(np.median((left[:, axis] + right[:, axis]) / 2))
         misses = np.linalg.norm(_mirror(left, axis, offset) - right, axis=1)
-        mirrored = (misses < _FRAME_TOLERANCE) & (left[:, axis] != right[:, axis])
+        mirrored = (misses < 2e-3) & (left[:, axis] != right[:, axis])
         planes.append((axis, offset, mirrored))
     return max(planes, key=lambda plane: int(plane[2].sum()))
 

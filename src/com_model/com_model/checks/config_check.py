@@ -28,12 +28,6 @@ UPSIDE = np.radians(
 MAX_TURN = np.radians(
     50.0
 )  # of x axes against each other and against the way from foot to foot
-MAX_HEIGHT = 0.005  # m, of a sole above the lowest one
-MAX_GAP = 0.008  # m, of a sole from the lowest point of the foot's shapes
-# of the length of a leg, by which it may differ from that on the other side
-MAX_LENGTH = 0.02
-MAX_MASS = 0.2  # of the mass of a leg, by which left and right may differ
-LEAST_LEGS, MOST_LEGS = 0.005, 0.97  # mass of all legs, of the robot's
 
 
 def check_config(
@@ -170,6 +164,7 @@ class _Check:
             )
             raise ConfigError(problem, self.config.source, "feet")
         heights = [float((f.points @ self.up).min()) - f.foot.radius for f in self.feet]
+        highest = 0.005  # m, of a sole above the lowest one
         for f, height in zip(self.feet, heights, strict=True):
             height -= min(heights)
             off = angle_between(f.R[:, 2], self.up)
@@ -180,11 +175,11 @@ class _Check:
                     f"expected at most {_degrees(MAX_TILT)}",
                     "Correct its rpy, or the joints of this leg in the posture",
                 )
-            if height > MAX_HEIGHT:
+            if height > highest:
                 self._warn(
                     f.key,
                     f"in the posture its sole is {_mm(height)} above the lowest one, "
-                    f"expected at most {_mm(MAX_HEIGHT)}",
+                    f"expected at most {_mm(highest)}",
                     "Correct its xyz, or the joints of this leg in the posture",
                 )
         self._directions()
@@ -263,9 +258,10 @@ class _Check:
             sides = {one.foot.side, other.foot.side}
             if one.foot.end != other.foot.end or sides != {"left", "right"}:
                 continue
+            # the last number: what they may differ by, of the larger one
             for what, a, b, most, unit in (
-                ("long", one.length, other.length, MAX_LENGTH, "m"),
-                ("heavy", one.mass, other.mass, MAX_MASS, "kg"),
+                ("long", one.length, other.length, 0.02, "m"),
+                ("heavy", one.mass, other.mass, 0.2, "kg"),
             ):
                 if abs(a - b) > most * max(a, b):
                     self._warn(
@@ -275,11 +271,13 @@ class _Check:
                         "Name links at the same place of both legs, and check their masses",
                     )
         fraction = sum(f.mass for f in self.feet) / self.model.mass
-        if all(f.chain for f in self.feet) and not LEAST_LEGS < fraction < MOST_LEGS:
+        least = 0.005
+        greatest = 0.97  # mass of all legs, of the robot's
+        if all(f.chain for f in self.feet) and not least < fraction < greatest:
             self._warn(
                 "feet",
                 f"the legs have {100 * fraction:.2g} % of the mass of the robot, expected "
-                f"{100 * LEAST_LEGS:g} to {100 * MOST_LEGS:g} %",
+                f"{100 * least:g} to {100 * greatest:g} %",
                 "Check the feet's links, and the masses of the URDF by com-audit",
             )
 
@@ -324,6 +322,7 @@ class _Check:
     def shapes(self, urdf_path: str | os.PathLike[str] | None) -> None:
         """Soles where the shapes of the foot end."""
         reader = ShapeReader(self.model.xml, urdf_path)
+        most = 0.008  # m, of a sole from the lowest point of the foot's shapes
         for f in self.feet:
             if not (len(f.foot.corners) or f.foot.radius):
                 continue
@@ -345,12 +344,12 @@ class _Check:
                 for shapes in found
                 if shapes
             ]
-            if gaps and min(map(abs, gaps)) > MAX_GAP:
+            if gaps and min(map(abs, gaps)) > most:
                 where = "below" if gaps[0] < 0.0 else "above"
                 self._warn(
                     f.key,
                     f"the lowest point of the foot's shapes is {_mm(abs(gaps[0]))} {where} its "
-                    f"sole, expected within {_mm(MAX_GAP)}",
+                    f"sole, expected within {_mm(most)}",
                     "Give the foot as link and sole frame (link, xyz, rpy): z of the sole's ground"
                     if len(f.foot.corners)
                     else "Correct radius and center of the ball",

@@ -14,8 +14,6 @@ from com_model.urdf.misspellings import correct_misspellings, find_misspellings
 from com_model.urdf.parsing import parse_urdf
 from com_model.urdf.xml_reader import read_xml
 
-_ROUNDS = 200  # of one correction each
-
 
 def correct(given: bytes, path: Path | None = None) -> tuple[str, list[str]]:
     """Corrects misspelt tags, units of the whole file, and inertials that count twice.
@@ -34,7 +32,7 @@ def correct(given: bytes, path: Path | None = None) -> tuple[str, list[str]]:
     found = find_misspellings(node)
     done = [f"{each}" for each in found if each.matters]
     xml = correct_misspellings(xml, found)
-    for _ in range(_ROUNDS):
+    for _ in range(200):
         try:
             model = replace(RobotModel.from_urdf(xml), path=path)
         except UrdfError:  # audit says why

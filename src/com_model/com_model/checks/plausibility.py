@@ -27,10 +27,6 @@ STEEL = 7900.0
 HEAVY = 4000.0
 """kg/m^3 over a box around a link, which no motor with its housing reaches."""
 
-_SLACK = 1.05, 0.003  # of the farthest corner; m
-_FLAT = 0.001  # m: a plane or a marker, which is not the link's body
-_MATTERS = 0.003  # of the robot's mass, of a link that matters
-_LEAST = 0.5  # of the inertia of a ball of steel
 _MASS_UNITS = {"g": 1e3}
 _INERTIA_UNITS = {
     "kg cm^2": 1e4,
@@ -40,14 +36,10 @@ _INERTIA_UNITS = {
 }
 _MOST = 0.5  # of the links that a unit must explain
 _UNIT_WIDTH = np.log(4.0)  # of a unit's factor
-_TRUNK = 0.2  # of the robot's mass, that trunks exceed
-_SMALL_MASS = 0.01  # of it, of a link whose mass is elsewhere
-_FRACTION = 0.25  # of the robot's mass, in a link without shape
 _TURNS = 4.0 * np.pi  # rad, beyond which few joints with limits turn
 TWIN = 0.2
 """Of the largest moment, by which inertias of left and right may differ."""
 
-_SAME = 4, 0.6, 3.0  # links of one mass; of all that have mass; ratio of their volumes
 # x, y, z and each two of the diagonals between them: boxes in four orientations
 _TRIPLES = np.array(
     [
@@ -99,7 +91,8 @@ def check_sizes(model: RobotModel, urdf: Urdf, meshes: bool) -> list[Issue]:
     Returns:
         The issues; one for all links that one unit explains.
     """
-    least = _MATTERS * model.mass
+    # lighter links do not matter
+    least = 0.003 * model.mass
     heavy = sum(link.mass >= least for link in urdf.links)
     sizes = [s for s in _link_sizes(model, urdf, meshes) if s.link.mass >= least]
     masses = [(s, s.density / HEAVY) for s in sizes]
@@ -134,7 +127,8 @@ def _link_sizes(model: RobotModel, urdf: Urdf, meshes: bool) -> list[LinkSize]:
         along = joints @ _TRIPLES.reshape(-1, 3).T
         low = np.minimum(ends[0], along.min(axis=0)).reshape(-1, 3)
         high = np.maximum(ends[1], along.max(axis=0)).reshape(-1, 3)
-        if (high - low).min() < _FLAT:
+        # m: a plane or a marker, which is not the link's body
+        if (high - low).min() < 0.001:
             continue
         at = (_TRIPLES.reshape(-1, 3) @ link.com).reshape(-1, 3)
         corner = np.maximum(np.abs(low - at), np.abs(high - at))
@@ -183,7 +177,8 @@ def _density_issue(size: LinkSize) -> Issue | None:
 
 
 def _inertia_issue(size: LinkSize) -> Issue | None:
-    link, (share, more) = size.link, _SLACK
+    # of the farthest corner; m
+    link, share, more = size.link, 1.05, 0.003
     ball = (3.0 * link.mass / (4.0 * np.pi * STEEL)) ** (1 / 3)
     least = 1.2 * link.mass * ball**2
     if size.gyration > share * size.reach + more:
@@ -192,7 +187,7 @@ def _inertia_issue(size: LinkSize) -> Issue | None:
             f"centre of mass, and the link ends at {1e3 * size.reach:.0f} mm"
         )
         severity = "error" if size.gyration > 2.0 * size.reach else "warning"
-    elif float(np.trace(link.inertia)) < _LEAST * least:
+    elif float(np.trace(link.inertia)) < 0.5 * least:
         message = (
             f"the inertia is smaller than that of a ball of steel of {link.mass:g} kg"
         )
@@ -279,7 +274,8 @@ def _frames(urdf: Urdf, shaped: set[str]) -> list[Issue]:
 def _placeholders(urdf: Urdf) -> list[Issue]:
     """One round mass for most links."""
     massive = [link for link in urdf.links if link.mass > 0.0]
-    least, share, _ = _SAME
+    # links of one value; of all that have mass
+    least, share = 4, 0.6
     for mass in _ROUND:
         own = [link.name for link in massive if link.mass == mass]
         if len(own) >= least and len(own) >= share * len(massive):
@@ -294,7 +290,7 @@ def _placeholders(urdf: Urdf) -> list[Issue]:
 def _same_inertias(urdf: Urdf) -> list[Issue]:
     """One inertia for most links, whose masses differ."""
     massive = [link for link in urdf.links if link.mass > 0.0]
-    least, share, _ = _SAME
+    least, share = 4, 0.6
     groups: dict[bytes, list[Link]] = {}
     for link in massive:
         groups.setdefault(
@@ -316,7 +312,8 @@ def _without_shape(model: RobotModel, urdf: Urdf, shaped: set[str]) -> list[Issu
     with_shape = [link for link in massive if link.name in shaped]
     if len(with_shape) < 0.5 * len(massive):
         return []
-    light = {link.name for link in urdf.links if link.mass < _SMALL_MASS * model.mass}
+    # the mass of such a link is elsewhere
+    light = {link.name for link in urdf.links if link.mass < 0.01 * model.mass}
     empty = light & shaped
     fixed = [joint for joint in urdf.joints if joint.kind == "fixed"]
     excused = {j.parent for j in fixed if j.child in empty}
@@ -324,7 +321,7 @@ def _without_shape(model: RobotModel, urdf: Urdf, shaped: set[str]) -> list[Issu
     issues = []
     for link in massive:
         part = link.mass / model.mass
-        if link.name in shaped | excused or part < _FRACTION:
+        if link.name in shaped | excused or part < 0.25:
             continue
         message = (
             f"has no shape and {link.mass:g} kg, {100.0 * part:.0f} % of the robot"
@@ -341,7 +338,8 @@ def _empty_root(model: RobotModel, shaped: set[str]) -> list[Issue]:
     )
     own = [(name, mass) for name, mass, body in links if body == 0]
     elsewhere = any(mass > 0.0 and name not in shaped for name, mass in own)
-    trunk = model.bodies.mass[0] > _TRUNK * model.mass
+    # of the robot's mass, that trunks exceed
+    trunk = model.bodies.mass[0] > 0.2 * model.mass
     if model.root_link not in shaped or own[0][1] > 0.0 or elsewhere or trunk:
         return []
     message = (

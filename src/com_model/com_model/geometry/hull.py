@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from scipy.spatial import ConvexHull
 
 Point = tuple[float, float]
-_SLIVER = 1e-10  # of the extent: corners that stand out by less are none
 
 
 class HullArrays(NamedTuple):
@@ -45,7 +44,8 @@ def convex_hull(points: Array, resolution: float = 0.0) -> Array:
     all are one or in line. Corners that stand out by no more than the resolution, or 1e-10 of the
     extent, are none.
     """
-    tolerance = max(_SLIVER * float(np.ptp(points, axis=0).max()), resolution)
+    # of the extent: corners that stand out by less are none
+    tolerance = max(1e-10 * float(np.ptp(points, axis=0).max()), resolution)
     ordered: list[Point] = sorted({(x, y) for x, y in points.tolist()})
     outline = _half_hull(ordered)[:-1] + _half_hull(ordered[::-1])[:-1] or ordered
     k = 0

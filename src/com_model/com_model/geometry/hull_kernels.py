@@ -5,9 +5,6 @@ from numba import njit
 
 from com_model.arrays import Array, Indices
 
-# of the squared extent: a corner of the hull that turns by less is none
-STRAIGHT = 1e-12
-
 
 @njit
 def set_order(points: Array, order: Indices) -> None:
@@ -40,7 +37,8 @@ def set_hull(points: Array, corners: Array) -> int:
     for n in range(m):
         for i in range(2):
             extent = max(extent, abs(points[n, i] - points[0, i]))
-    tolerance = STRAIGHT * extent * extent
+    # of the squared extent: a corner of the hull that turns by less is none
+    tolerance = 1e-12 * extent * extent
     count = 0
     for way in range(2):  # along the lower side, and back along the upper one
         start = count

@@ -11,9 +11,6 @@ from com_model.arrays import Array, Flags, Indices
 from com_model.compiled import compiled
 from com_model.geometry.hull import HullArrays
 
-ROUNDS = 100
-NEAREST = 1e-12  # of the squared size: what a further point must bring
-
 
 @compiled()
 def set_overlaps(
@@ -56,15 +53,16 @@ def distance(A: Array, B: Array, enough: float) -> float:
     points[0], weights[0], count = A[0] - B[0], 1.0, 1
     x = points[0].copy()
     size = x @ x
-    for _ in range(ROUNDS):
+    least_gain = 1e-12  # of the squared size: what a further point must bring
+    for _ in range(100):
         new = A[np.argmin(A @ x)] - B[np.argmax(B @ x)]
         size = max(size, new @ new)
         square, bound = x @ x, x @ new
-        if square <= NEAREST * size:
+        if square <= least_gain * size:
             return 0.0
         if bound > 0.0 and bound > enough * np.sqrt(square):
             return bound / np.sqrt(square)
-        if square - bound <= NEAREST * size or count == 4:
+        if square - bound <= least_gain * size or count == 4:
             break
         points[count], weights[count] = new, 0.0
         count = nearest(points, weights, count + 1)

@@ -13,8 +13,6 @@ from com_model.arrays import Array
 
 UP = np.array([[0.0, 0.0, 1.0]])  # the one axis of turns by yaws, for rotations_about
 _SMALL = 1e-9  # sine of an angle that equals its angle
-_PARALLEL = 1e-14  # sine of the angle between two directions that are one
-_NEARLY_HALF_TURN = -0.9  # cosine below which the axis is not taken from the sines
 
 
 def angle_between(a: Array, b: Array) -> float:
@@ -84,7 +82,8 @@ def rotation_vector(R: Array) -> Array:
     """
     x, y, z = R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]
     cosine = 0.5 * (R[0, 0] + R[1, 1] + R[2, 2] - 1.0)
-    if cosine < _NEARLY_HALF_TURN:
+    # then the axis is not taken from the sines
+    if cosine < -0.9:
         from scipy.spatial.transform import (
             Rotation,
         )  # a third of a second, at each node's start
@@ -118,7 +117,8 @@ def minimal_rotation(start: Array, end: Array) -> Array:
     cosine = float(start @ end)
     across = end - cosine * start
     sine = float(np.linalg.norm(across))
-    if sine < _PARALLEL:
+    # sine of the angle between two directions that are one
+    if sine < 1e-14:
         across = np.cross(np.eye(3)[int(np.argmin(np.abs(start)))], start)
     across = across / np.linalg.norm(across)
     across -= (across @ start) * start  # what rounding left, where the sine is small

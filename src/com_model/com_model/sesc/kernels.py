@@ -47,47 +47,37 @@ AXES = 28  # nine rows: R by rows
 ORIGIN = 9  # rows below AXES: p_root, three rows, m
 ROWS = 40
 
-# Sine and cosine without a branch.
-TWO_OVER_PI = 0.6366197723675814
-# 1.5 * 2**52: adding and subtracting it rounds to an integer
-ROUNDER = 6755399441055744.0
-# pi / 2 in three parts; the first two have 33 bits, so that multiples up to 2**20 are exact.
-HALF_PI_1 = 1.5707963267341256
-HALF_PI_2 = 6.077100506303966e-11
-HALF_PI_3 = 2.0222662487959506e-21
 FAR = 1.0e5  # rad; beyond it the library's sine and cosine take over
-# Taylor series economised on |r| <= pi/4: errors 1.8e-17 (of sine, relative) and 9e-19 (of cosine).
-SIN_1, SIN_2, SIN_3 = (
-    -0.16666666666666666,
-    0.008333333333330938,
-    -0.00019841269836741755,
-)
-SIN_4, SIN_5, SIN_6 = (
-    2.755731609375319e-06,
-    -2.505112999912784e-08,
-    1.5917995630635248e-10,
-)
-COS_1, COS_2, COS_3 = 0.041666666666666664, -0.001388888888888739, 2.480158729875508e-05
-COS_4, COS_5, COS_6 = (
-    -2.7557317266186513e-07,
-    2.0876145106497293e-09,
-    -1.1382548343152154e-11,
-)
 
 
 @njit
 def sincos(angle: float) -> tuple[float, float]:
     """Computes sine and cosine without a branch, so that a loop over it runs in vector registers.
 
-    Both are to 1.2e-16 absolute for |angle| <= FAR, rad; NaN and infinity give NaN.
+    Both are to 1.2e-16 absolute for |angle| <= FAR, rad; NaN and infinity give NaN. Adding and
+    subtracting 1.5 * 2**52 rounds to a whole number of quarter turns. These are taken off in three
+    parts of pi / 2, of which the first two have 33 bits, so that multiples up to 2**20 are exact;
+    then Taylor series economised on |r| <= pi / 4: errors 1.8e-17 (of sine, relative) and 9e-19
+    (of cosine).
     """
-    quarters = (angle * TWO_OVER_PI + ROUNDER) - ROUNDER
-    r = ((angle - quarters * HALF_PI_1) - quarters * HALF_PI_2) - quarters * HALF_PI_3
+    quarters = (angle * 0.6366197723675814 + 6755399441055744.0) - 6755399441055744.0
+    r = (
+        (angle - quarters * 1.5707963267341256) - quarters * 6.077100506303966e-11
+    ) - quarters * 2.0222662487959506e-21
     z = r * r
-    sine = SIN_3 + z * (SIN_4 + z * (SIN_5 + z * SIN_6))
-    sine = r + r * (z * (SIN_1 + z * (SIN_2 + z * sine)))
-    cosine = COS_3 + z * (COS_4 + z * (COS_5 + z * COS_6))
-    cosine = 1.0 - (0.5 * z - z * z * (COS_1 + z * (COS_2 + z * cosine)))
+    sine = -0.00019841269836741755 + z * (
+        2.755731609375319e-06
+        + z * (-2.505112999912784e-08 + z * 1.5917995630635248e-10)
+    )
+    sine = r + r * (z * (-0.16666666666666666 + z * (0.008333333333330938 + z * sine)))
+    cosine = 2.480158729875508e-05 + z * (
+        -2.7557317266186513e-07
+        + z * (2.0876145106497293e-09 + z * -1.1382548343152154e-11)
+    )
+    cosine = 1.0 - (
+        0.5 * z
+        - z * z * (0.041666666666666664 + z * (-0.001388888888888739 + z * cosine))
+    )
     quadrant = quarters - 4.0 * np.floor(quarters * 0.25)
     odd = (quadrant == 1.0) | (quadrant == 3.0)
     s = cosine if odd else sine

@@ -298,10 +298,6 @@ def _divide(threads: int, count: int, work: Callable[[slice], None]) -> None:
         list(pool.map(work, slices))
 
 
-# sine of the angle between two axes below which they count as parallel
-PARALLEL = 1e-15
-
-
 def sesc_vectors(bodies: Bodies) -> Array:
     """Computes the SESC vectors (B, 3) m, without the travels of prismatic joints.
 
@@ -362,7 +358,8 @@ def _aligned_frames(bodies: Bodies) -> Array:
         if k + 1 < bodies.count and bodies.parent[k + 1] == k:
             common = np.cross(z, bodies.R[k + 1] @ bodies.axis[k + 1])
             length = np.linalg.norm(common)
-            x = common / length if length > PARALLEL else x
+            # sine of the angle between two axes below which they count as parallel
+            x = common / length if length > 1e-15 else x
         x = x - z * (z @ x)
         x /= np.linalg.norm(x)
         A[k] = np.column_stack((x, np.cross(z, x), z))

@@ -17,13 +17,10 @@ from com_model.setup.sensors import find_imu, find_wrench
 from com_model.setup.soles import find_sole
 from com_model.shapes.hulls import read_outside
 
-_LOWEST = 0.05  # of the robot's height, of the CoM over the feet
-MOST_SHAPES = 200  # that are named where they cannot be read
 LEAST_BEND = 0.1
 """rad, of the knees of a robot that leans or walks; others get no sizes of steps."""
 WALKING_JOINTS = {5, 6}
 """of each leg of a robot that walks (com_control's Biped)."""
-_MARGIN = 0.01  # m, of the CoM inside the support
 _NO_SUPPORT = (
     "two point feet are no support: the robot cannot stand without feedback. If it has soles, give "
     "their corners (feet.<name>.corners, m)"
@@ -50,7 +47,8 @@ def describe(
     R0, p0 = body_poses(model.bodies, model.neutral, limbs.R_root_robot.T)
     soles = [find_sole(model, outside, leg, R0, p0, limbs.kind) for leg in limbs.legs]
     standing, overlaps = find_posture(model, limbs, soles, outside)
-    if standing.com[2] < standing.ground + _LOWEST * limbs.height:
+    # of the robot's height, of the CoM over the feet
+    if standing.com[2] < standing.ground + 0.05 * limbs.height:
         raise NoLegsError(
             "no legs: in no posture are all its feet below its centre of mass"
         )
@@ -73,16 +71,18 @@ def describe(
     issues += [
         ("posture", f"the hulls of {a} and {b} overlap") for a, b in overlaps[:5]
     ]
+    # m, of the CoM inside the support
     if sum(len(foot.points) for foot in feet) < 3:
         issues.append(("feet", _NO_SUPPORT))
-    elif margin < _MARGIN:
+    elif margin < 0.01:
         issues.append(
             ("posture", f"the CoM is {1e3 * margin:.0f} mm inside the support polygon")
         )
     if imu.issue:
         issues.append(("imu", imu.issue))
+    most = 200  # that are named where they cannot be read
     for reason, shapes in outside.problems.items():
-        text = f"shapes not read ({reason}): {listing(shapes, MOST_SHAPES)}"
+        text = f"shapes not read ({reason}): {listing(shapes, most)}"
         issues.append(("feet", text))
     gait = gait_parameters(model, limbs, standing, [foot.points for foot in feet])
     joints = {len(leg.bodies) for leg in limbs.legs}

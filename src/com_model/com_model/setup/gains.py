@@ -6,7 +6,7 @@ second-order system, w = sqrt(k / I) and d = 2 zeta w I. Here
 with I the inertia about the joint's axis of all that the joint carries in the standing posture, and
 m g r the moment that its weight could have there. A joint between a foot and the trunk carries the
 rest of the robot, on one leg; any other what is beyond it, about its worst axis. Of a biped's legs
-r is the height of the CoM and the ratio BIPED_RATIO, so that it walks without feedback.
+r is the height of the CoM and the ratio 80, so that it walks without feedback.
 """
 
 from collections.abc import Mapping
@@ -23,14 +23,6 @@ from com_model.setup.parts import HUMANOID, Gains, Limbs, RobotSetup, Standing
 BANDWIDTH = 20.0  # rad/s, of a joint with what it carries
 DAMPING_RATIO = 0.3
 SAG_RATIO = 15.0  # stiffness over the weight's moment: it sags by 1/15 rad at most
-# the same of a biped's legs: at 40 GR1 falls as its feet land 60 ms early
-BIPED_RATIO = 80.0
-ARMATURE = 0.1  # of the inertia beyond the joint, or of what is needed for stability
-FASTEST = 250.0  # rad/s, of a joint's free end: the physics has steps of 1 to 2 ms
-LEAST_INERTIA = 1e-5  # kg m^2 or kg
-# times of a step over a pendulum's; short where the hips hardly carry the weight on one leg (GR1
-# falls at 2.1 and above), or an ankle has no roll (H1 falls at 1.6 and above)
-STEP_TIME, WEAK_STEP_TIME, FIVE_JOINTS_STEP_TIME = 2.83, 1.5, 1.15
 
 
 def find_gains(model: RobotModel, limbs: Limbs, standing: Standing) -> Gains:
@@ -63,7 +55,8 @@ def find_gains(model: RobotModel, limbs: Limbs, standing: Standing) -> Gains:
             ]
             rest_moment = GRAVITY * float(np.linalg.norm(lever))
         elif limbs.kind == HUMANOID:
-            rest_moment = GRAVITY * model.mass * height * BIPED_RATIO / SAG_RATIO
+            # of a biped's legs: at 40 GR1 falls as its feet land 60 ms early
+            rest_moment = GRAVITY * model.mass * height * 80.0 / SAG_RATIO
         carried[i] += ratio**2 * max(own, rest)
         beyond[i] += ratio**2 * own
         moment[i] += ratio * max(own_moment, rest_moment)
@@ -74,11 +67,14 @@ def find_gains(model: RobotModel, limbs: Limbs, standing: Standing) -> Gains:
         for same in np.transpose(chains):
             for values in (carried, moment):
                 values[same] = values[same].max()
-    inertia = np.maximum(carried, LEAST_INERTIA)
+    least = 1e-5  # kg m^2 or kg
+    inertia = np.maximum(carried, least)
     stiffness = np.maximum(BANDWIDTH**2 * inertia, SAG_RATIO * moment)
     damping = 2.0 * DAMPING_RATIO * np.sqrt(stiffness * inertia)
-    armature = np.maximum(ARMATURE * beyond, stiffness / FASTEST**2 - beyond)
-    armature = np.maximum(armature, LEAST_INERTIA)
+    # a tenth of the inertia beyond the joint, or what 250 rad/s of its free end need: the
+    # physics has steps of 1 to 2 ms
+    armature = np.maximum(0.1 * beyond, stiffness / 250.0**2 - beyond)
+    armature = np.maximum(armature, least)
     return Gains(_round(stiffness), _round(damping), _round(armature))
 
 
@@ -189,9 +185,11 @@ def gait_parameters(
         moments = np.abs(np.sum(axes * arms, axis=1))  # of the weight, on one leg
         efforts = model.effort_limits[model.bodies.q_index[hips]]
         weak = ((moments > efforts) & (efforts > 0.0)).any()
-        time = WEAK_STEP_TIME if weak else STEP_TIME
+        # times of a step over a pendulum's; short where the hips hardly carry the weight on one leg
+        # (GR1 falls at 2.1 and above), or an ankle has no roll (H1 falls at 1.6 and above)
+        time = 1.5 if weak else 2.83
         if min(len(leg.bodies) for leg in limbs.legs) < 6:
-            time = FIVE_JOINTS_STEP_TIME
+            time = 1.15
         steps = {
             "step_width": round(width, 3),
             "step_length": round(0.1 * height, 3),

@@ -20,11 +20,8 @@ from com_model.model import RobotModel
 from com_model.setup.parts import HUMANOID, OTHER, QUADRUPED, Leg, Limbs
 from com_model.shapes.hulls import Outside
 
-# of the robot's height: a limb that ends lower than this stands on the ground
-GROUND = 0.2
 # of the robot's height, from the first joint to the ground; casters have less
 SHORTEST_LEG = 0.2
-ABOVE = 0.15  # of the hips' height, by which they may be above the CoM of the rest; shoulders are
 # of the robot's height, off the middle plane: a body that is on neither side
 MIDDLE = 0.02
 ASYMMETRY = 0.05  # of the robot's height, by which mirrored places may differ
@@ -97,7 +94,7 @@ class BodyTree:
         self.middles = np.array([cloud.mean(axis=0) for cloud in clouds])
         parents = set(self.bodies.parent.tolist())
         self.leaves = [b for b in range(1, self.bodies.count) if b not in parents]
-        near = self.ground + GROUND * self.height
+        near = self.ground + 0.2 * self.height
         self.standing = [
             b for b in self.leaves if self.low[self.bodies.path_to(b)[-2:]].min() < near
         ]
@@ -129,10 +126,11 @@ class BodyTree:
             drop = self.p[path[0], 2] - min(self.low[b] for b in self.subtree(start))
             high = self.p[path[0], 2] - self.ground
             beside = self.p[path[0], 2] - self._rest_height(limbs)
+            # of the hips' height, by which they may be above the CoM of the rest; shoulders are
             if (
                 len(path) > 1
                 and drop > SHORTEST_LEG * self.height
-                and beside < ABOVE * high
+                and beside < 0.15 * high
             ):
                 chains.append(leaves)
         hips = (
@@ -452,9 +450,6 @@ def _axis_name(axis: Array) -> str:
     return f"{'-' * int(axis[k] < 0.0)}{'xyz'[k]}"
 
 
-ARM_JOINTS = 3  # of a chain at a side, at least
-
-
 def find_upper_body(
     tree: BodyTree, hips: int, taken: set[int], humanoid: bool
 ) -> tuple[int, dict[str, tuple[str, ...]]]:
@@ -476,7 +471,7 @@ def find_upper_body(
         inside = any(b in tree.subtree(a) for a in arms)
         sides = np.sign(tree.p[list(tree.subtree(b)), 1])
         aside = abs(tree.p[b, 1]) > eps and (sides == sides[0]).all()
-        if not inside and aside and tree.depth(b) >= ARM_JOINTS:
+        if not inside and aside and tree.depth(b) >= 3:
             arms.append(b)
     arms = [a for a in arms if any(tree.mirrored(a, b) for b in arms)]
     trunk = hips

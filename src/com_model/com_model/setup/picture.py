@@ -17,7 +17,6 @@ _VIEWS = (
     ("from the front", 1, 2),
     ("the soles from above", 0, 1),
 )
-_AXES = 0.06  # length of the frames' axes over the robot's height
 
 
 def draw_config(model: RobotModel, config: RobotConfig, urdf: Path, path: Path) -> None:
@@ -39,7 +38,8 @@ def draw_config(model: RobotModel, config: RobotConfig, urdf: Path, path: Path) 
         for foot, k in feet
     }
     imu = [model.link_index(config.imu_link)] if config.imu_link else []
-    size = _AXES * float(np.ptp(p[:, 2]))
+    # length of the frames' axes over the robot's height
+    size = 0.06 * float(np.ptp(p[:, 2]))
     title = (
         f"{config.name}: {config.kind}, {model.n_joints} joints, {model.mass:.1f} kg"
     )

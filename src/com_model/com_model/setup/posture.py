@@ -26,13 +26,7 @@ from com_model.shapes.hulls import Hull, Hulls, Outside
 BEND = {"humanoid": 0.7, "quadruped": 1.5, "other": 0.9}
 """rad, of the knees in the standing posture, by kind."""
 MARGIN = 0.03  # of a joint's range, that a posture stays off its limits
-MOST_MARGIN = 0.1  # rad or m
-EASED = 0.1  # of margins, knees' bend and the CoM's weight, where limits let soles be level only so
-RAISED = (0.1, 0.2, 0.35, 0.5)  # rad, of the arms, where they touch the body
-GAP = 0.02  # of the leg's length, between the soles' inner edges at least
 DROP = 0.3  # of the leg's length, from the hip down to the sole at least
-LATERAL = 0.7  # cosine between a pitch joint's axis and the lateral direction
-WEAK, WEAKEST = 3e-2, 1e-3
 LEVEL, TILTED = 1e-3, 2e-2  # m; rad: what counts as solved
 
 
@@ -53,7 +47,8 @@ def find_posture(
     stance = _Stance(model, limbs, soles)
     first = stance.solve()
     if first.issues:
-        eased = _Stance(model, limbs, soles, EASED)
+        # of margins, knees' bend and the CoM's weight, where limits let soles be level only so
+        eased = _Stance(model, limbs, soles, 0.1)
         standing = eased.solve()
         if len(standing.issues) < len(first.issues):
             stance, first = eased, standing
@@ -64,7 +59,8 @@ def find_posture(
     bodies = model.bodies
     firsts = [bodies.joint_names.index(joints[0]) for joints in arms]
     hands = [b for b in firsts if touching & {*bodies.names[b : bodies.subtree_end[b]]}]
-    for angle in RAISED if hands else ():
+    # rad, of the arms, where they touch the body
+    for angle in (0.1, 0.2, 0.35, 0.5) if hands else ():
         for joints in arms:
             stance.raise_arm(joints, angle, first)
         standing = stance.solve()
@@ -184,8 +180,8 @@ class _Stance:
             10.0 * self.eased * (middles[:, :2].mean(axis=0) - com[:2]),
             (1.0 if len(legs[0].bodies) != 5 else 0.1) * (middles[:, 1] - self.widths),
             10.0 * np.minimum(hips[:, 2] - middles[:, 2] - self.drops, 0.0),
-            WEAK * 10.0 * (q[self.knees] - self.bends),
-            WEAKEST * (x - self.start[self.joints]),
+            0.3 * (q[self.knees] - self.bends),
+            1e-3 * (x - self.start[self.joints]),
         ]
         return np.concatenate(parts)
 
@@ -195,8 +191,9 @@ class _Stance:
         points = [contact_points(self.R0, self.p0, leg, sole) for leg, sole in pairs]
         y = _middles(points)[:, 1]
         half = np.array([0.5 * np.ptp(c[:, 1]) for c in points])
+        # of the leg's length, between the soles' inner edges at least
         least = (
-            half + [sole.radius for sole in self.soles] + 0.5 * GAP * self.limbs.height
+            half + [sole.radius for sole in self.soles] + 0.5 * 0.02 * self.limbs.height
         )
         hips = np.array([self.p0[leg.bodies[0]][1] for leg in self.limbs.legs])
         signs = np.array(
@@ -214,7 +211,8 @@ class _Stance:
         """Bodies of a leg whose joints turn about the lateral axis."""
         axes = np.einsum("bij,bj->bi", self.R0, self.model.bodies.axis)
         names = self.model.bodies.joint_names
-        lateral = [b for b in leg.bodies if abs(axes[b, 1]) > LATERAL]
+        # cosine between a pitch joint's axis and the lateral direction
+        lateral = [b for b in leg.bodies if abs(axes[b, 1]) > 0.7]
         return [b for b in lateral if names[b] in self.model.joint_names]
 
     def _knee(self, leg: Leg, sole: Sole) -> tuple[int, float]:
@@ -313,13 +311,11 @@ def _inner_limits(model: RobotModel, eased: float) -> tuple[Array, Array]:
     """Limits (n,) with the margin that a posture keeps; without limits half a turn."""
     lower, upper = np.maximum(model.lower, -np.pi), np.minimum(model.upper, np.pi)
     lower, upper = np.minimum(lower, upper), np.maximum(lower, upper)
-    inside = eased * np.minimum(MARGIN * (upper - lower), MOST_MARGIN)
+    # at most 0.1 rad or m
+    inside = eased * np.minimum(MARGIN * (upper - lower), 0.1)
     lower, upper = lower + inside, upper - inside
     tight = upper - lower < 1e-6
     return np.where(tight, lower - 1e-6, lower), np.where(tight, upper + 1e-6, upper)
-
-
-NEAR = 3  # joints, those of a hip or shoulder, between bodies whose hulls may overlap
 
 
 def overlapping_bodies(
@@ -354,7 +350,7 @@ def overlapping_bodies(
     pairs = [
         (i, j)
         for (i, a), (j, b) in combinations(enumerate(hulls), 2)
-        if limb[a] != limb[b] and _joints_between(chains[a], chains[b]) > NEAR
+        if limb[a] != limb[b] and _joints_between(chains[a], chains[b]) > 3
     ]
     indices = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     solid = Hulls([Hull(b, points) for b, points in hulls.items()])

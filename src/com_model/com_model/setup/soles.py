@@ -14,14 +14,9 @@ STEEPEST = np.cos(
     np.radians(50.0)
 )  # of a sole against the ground in the neutral posture
 ONE_PLANE = np.cos(np.radians(3.0))  # between facets of one sole
-THICKNESS = 0.003  # m, by which points of one sole may be above it
-NARROWEST, SHORTEST = 0.025, 0.09  # of the leg's length, of a flat sole
 # of the leg's length
-GUESSED_X, GUESSED_Y, GUESSED_HEIGHT = (-0.08, 0.17), (-0.06, 0.06), 0.1
-MOST_CORNERS = 12
-SAME_HEIGHT, SAME_TILT = 0.005, np.radians(1.0)  # m, rad; of a sole link of the URDF
-TIP = 0.1  # of the last bone's length: what is nearer to its end is the ball
-WIDEST_BALL = 0.25  # of the last bone's length, radius
+GUESSED_X, GUESSED_Y = (-0.08, 0.17), (-0.06, 0.06)
+SAME_TILT = np.radians(1.0)  # of a sole link of the URDF
 
 
 def find_sole(
@@ -47,9 +42,8 @@ def find_sole(
     )
     if not len(outside.points[foot]) and kind != QUADRUPED and len(leg.bodies) > 4:
         return _guessed_sole(model, leg, R[foot], length)
-    flat = _flat_sole(
-        outside.points[foot], R[foot], NARROWEST * length, SHORTEST * length
-    )
+    # of the leg's length, of a flat sole
+    flat = _flat_sole(outside.points[foot], R[foot], 0.025 * length, 0.09 * length)
     if flat is None or (kind == QUADRUPED and len(leg.bodies) <= 3):
         return _point_foot(model, outside, leg, R, p)
     R_sole, p_sole, corners = flat
@@ -79,14 +73,15 @@ def _flat_sole(
     below = np.flatnonzero(normals @ -R[2] > STEEPEST)
     if not len(below):
         return None
+    thickness = 0.003  # m, by which points of one sole may be above it
     one = (normals[below] @ normals[below].T > ONE_PLANE) & (
-        np.abs(offsets[below][:, None] - offsets[below]) < THICKNESS
+        np.abs(offsets[below][:, None] - offsets[below]) < thickness
     )
     best = below[one[int(np.argmax(one @ areas[below]))]]
     down = areas[best] @ normals[best]
     down /= np.linalg.norm(down)
     heights = points @ down
-    on_sole = points[heights > heights.max() - THICKNESS]
+    on_sole = points[heights > heights.max() - thickness]
     R_sole = _sole_axes(-down, R)
     flat = on_sole @ R_sole[:, :2]
     extent = np.ptp(flat, axis=0)
@@ -120,7 +115,7 @@ def _guessed_sole(model: RobotModel, leg: Leg, R: Array, length: float) -> Sole:
     R_sole = _sole_axes(up, R)
     guessed = "outline of its sole is" if p is not None else "height and outline are"
     issue = f"{link} has no shape: {guessed} guessed from the leg's length"
-    p = -GUESSED_HEIGHT * length * R_sole[:, 2] if p is None else p
+    p = -0.1 * length * R_sole[:, 2] if p is None else p
     return _in_link(model, leg, R_sole, p, corners, 0.0, link, (issue,))
 
 
@@ -134,7 +129,7 @@ def _sole_axes(up: Array, R: Array) -> Array:
 
 def _simplify(corners: Array) -> Array:
     """Leaves out the corners that stand out least until few are left: never larger than before."""
-    while len(corners) > MOST_CORNERS:
+    while len(corners) > 12:
         before, after = np.roll(corners, 1, axis=0), np.roll(corners, -1, axis=0)
         a, b = corners - before, after - corners
         lost = np.abs(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0])
@@ -186,19 +181,21 @@ def _fit_ball(
     """
     own = points[links == links[tip]]
     extent = np.ptp(own, axis=0)
+    widest = 0.25  # of the last bone's length, radius
     near = (
         own
-        if extent.max() < 2.0 * WIDEST_BALL * bone and (links != links[tip]).any()
+        if extent.max() < 2.0 * widest * bone and (links != links[tip]).any()
         else None
     )
     if near is None:
-        near = points[np.linalg.norm(points - points[tip], axis=1) < TIP * bone]
+        # of the last bone's length: what is nearer to its end is the ball
+        near = points[np.linalg.norm(points - points[tip], axis=1) < 0.1 * bone]
     if len(near) > 3:
         A = np.column_stack([2.0 * near, np.ones(len(near))])
         x, _, rank, _ = np.linalg.lstsq(A, (near**2).sum(axis=1), rcond=1e-9)
         radius = float(np.sqrt(max(x[3] + x[:3] @ x[:3], 0.0)))
-        inside = np.linalg.norm(x[:3] - near.mean(axis=0)) < 1.5 * WIDEST_BALL * bone
-        if rank == 4 and radius < WIDEST_BALL * bone and inside:
+        inside = np.linalg.norm(x[:3] - near.mean(axis=0)) < 1.5 * widest * bone
+        if rank == 4 and radius < widest * bone and inside:
             return x[:3], radius
     radius = 0.5 * float(np.median(np.ptp(near, axis=0)))
     outwards = points[tip] / np.linalg.norm(points[tip])
@@ -226,7 +223,7 @@ def _in_link(
                 np.arccos(np.clip(R_i[:, 2] @ R[:, 2], -1, 1)),
             )
             ahead = R_i[:, 0] @ R[:, 0] > np.cos(0.02)
-            same = abs(height) < SAME_HEIGHT and tilt < SAME_TILT and ahead
+            same = abs(height) < 0.005 and tilt < SAME_TILT and ahead
         else:
             same = float(np.linalg.norm(p_i - p)) < 0.3 * radius
         name = model.link_names[i]

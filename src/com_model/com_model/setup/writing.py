@@ -17,7 +17,6 @@ from com_model.setup.gains import BANDWIDTH, DAMPING_RATIO, SAG_RATIO
 from com_model.setup.parts import QUADRUPED, FootSetup, RobotSetup
 from com_model.strict_yaml import read_yaml
 
-_WIDTH = 98
 _AMOUNT = re.compile(r"(?<=: )([\d.]+)(.*)\[(\w+)\]")  # 0.1  # of ... ([unit] mm)
 _COMMENTS = read_yaml(Path(__file__).with_name("comments.yaml"))
 
@@ -189,7 +188,7 @@ def _dump(key: str, value: Any) -> list[str]:
     options: dict[str, Any] = {
         "default_flow_style": style,
         "sort_keys": False,
-        "width": _WIDTH,
+        "width": 98,
     }
     return yaml.safe_dump({key: value}, allow_unicode=True, **options).splitlines()
 

@@ -14,8 +14,6 @@ from com_model.geometry.hull import HullArrays, solid_hull
 from com_model.model import RobotModel
 from com_model.shapes.urdf_shapes import BOX, CAPSULE, MESH, SPHERE, Shape, ShapeReader
 
-# points around a cylinder; a multiple of 4, so that the poles are among them
-ROUND = 24
 # of a hull that is compared with others: its ends in so many directions
 MOST_POINTS = 200
 
@@ -78,13 +76,13 @@ def fit_up_axis(shapes: Sequence[Shape], robot: RobotModel) -> list[Shape]:
     return turned if distance(turned) < distance(shapes) - 1e-9 else list(shapes)
 
 
-def hull_points(shape: Shape, around: bool = False, sides: int = ROUND) -> Array:
+def hull_points(shape: Shape, around: bool = False, sides: int = 24) -> Array:
     """Gives points whose hull is a shape's, or nearly: inside or around round ones.
 
     Args:
         shape: The shape.
         around: Whether the points are outside of round shapes.
-        sides: Number of points on a circle.
+        sides: Number of points on a circle; a multiple of 4, so that the poles are among them.
 
     Returns:
         (k, 3) m, in the shape's frame.

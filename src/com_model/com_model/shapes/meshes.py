@@ -20,7 +20,6 @@ import numpy as np
 from com_model.exceptions import MeshError
 from com_model.geometry.rotations import rotations_about
 
-MAX_NODES = 5000
 _Element = ET.Element
 
 
@@ -69,7 +68,7 @@ class _Scene:
         self.nodes += 1
         if (
             depth > 50
-            or self.nodes > MAX_NODES
+            or self.nodes > 5000
             or sum(map(len, self.pieces)) > MAX_TRIANGLES
         ):
             raise ValueError("too many nodes or triangles, or nodes nested too deeply")

@@ -9,7 +9,6 @@ from urllib.parse import unquote
 PACKAGE_SCHEME = "package://"
 FILE_SCHEME = "file://"
 _PACKAGE_NAME = re.compile(rb"<name>\s*([\w.-]+)\s*</name>")
-_LONGEST_PACKAGE_XML = 65536
 
 
 def package_shares(package: str) -> list[Path]:
@@ -149,7 +148,7 @@ def _package_name(folder: Path) -> str:
     """Name of the package in its package.xml; "" where there is none."""
     try:
         with (folder / "package.xml").open("rb") as file:
-            found = _PACKAGE_NAME.search(file.read(_LONGEST_PACKAGE_XML))
+            found = _PACKAGE_NAME.search(file.read(65536))
     except OSError:
         return ""
     return found[1].decode(errors="replace") if found else ""

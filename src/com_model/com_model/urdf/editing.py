@@ -17,7 +17,6 @@ from com_model.urdf.xml_reader import Node
 if TYPE_CHECKING:
     from com_model.model import RobotModel
 
-_SYMMETRY_TOLERANCE = 1e-9  # of the largest element
 _ATTRIBUTE = re.compile(rb"""\s+([^\s=/>"']+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 
 
@@ -84,7 +83,7 @@ def _check(inertial: Inertial, element: str) -> None:
     if inertial.mass < 0.0:
         problem = f"the new mass is negative ({inertial.mass:g} kg)"
         raise UrdfError(problem, element, "A mass is zero or positive")
-    if np.abs(inertia - inertia.T).max() > _SYMMETRY_TOLERANCE * np.abs(inertia).max():
+    if np.abs(inertia - inertia.T).max() > 1e-9 * np.abs(inertia).max():
         fix = "Give the inertia about the centre of mass, in the axes of the link"
         raise UrdfError("the new inertia is not symmetric", element, fix)
 

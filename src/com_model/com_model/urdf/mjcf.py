@@ -21,8 +21,6 @@ from com_model.geometry.rotations import rpy_from_rotation
 from com_model.text import listing, quote
 from com_model.urdf.xml_reader import read_bounded
 
-_OBJECT = 2  # times as many joints as anything else in the scene has the robot
-_NO_LIMIT = 1e9  # rad/s or N m, m/s or N, of joints whose limit MuJoCo does not know
 _KINDS = {"hinge": "revolute", "slide": "prismatic"}
 
 
@@ -236,7 +234,8 @@ class _Writer:
             raise UrdfError("there is no body", "<worldbody>", fix)
         count = {body: len(self._joints_below(body)) for body in trees}
         first, *others = sorted(trees, key=lambda body: -count[body])
-        if others and count[first] <= _OBJECT * count[others[0]]:
+        # the robot has twice as many joints as anything else in the scene
+        if others and count[first] <= 2 * count[others[0]]:
             names = listing([quote(self._name("body", body)) for body in trees])
             fix = "Give the file of the robot alone, without objects around it"
             raise UrdfError(f"{names} may each be the robot", "<worldbody>", fix)
@@ -354,9 +353,10 @@ class _Writer:
             limit = {"lower": repr(float(low)), "upper": repr(float(high))}
         elif kind == "slide":
             limit = {"lower": "-1e3", "upper": "1e3"}
-        effort = min(self._largest_effort(joint), _NO_LIMIT)
-        if limit or effort < _NO_LIMIT:  # urdfdom wants all of it, or none
-            limit |= {"effort": repr(effort), "velocity": repr(_NO_LIMIT)}
+        unknown = 1e9  # rad/s or N m, m/s or N; urdfdom wants all of a limit, or none
+        effort = min(self._largest_effort(joint), unknown)
+        if limit or effort < unknown:
+            limit |= {"effort": repr(effort), "velocity": repr(unknown)}
             SubElement(element, "limit", limit)
         dof = model.jnt_dofadr[joint]
         damping, friction = model.dof_damping[dof], model.dof_frictionloss[dof]

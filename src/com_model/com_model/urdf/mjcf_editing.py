@@ -12,7 +12,6 @@ from com_model.urdf.xml_reader import Node, read_bounded, read_xml
 _BODY: dict[str, Any] = {"inertial": {}, "include": {}, "compiler": {}}
 _BODY |= {"body": _BODY, "frame": _BODY, "worldbody": _BODY}
 _TOPS = ("mujoco", "mujocoinclude")
-_MOST_FILES = 100
 
 
 def edit_mjcf(
@@ -35,7 +34,7 @@ def edit_mjcf(
     names: list[str] = []
     for file, top, document in _files(Path(path)):
         text, edited = XmlText(document), False
-        for body in _below(top):
+        for body in top.descendants():
             if (
                 body.tag == "compiler"
                 and body.attributes.get("inertiafromgeom") == "true"
@@ -62,13 +61,14 @@ def edit_mjcf(
 def _files(path: Path) -> Iterator[tuple[Path, Node, bytes]]:
     """The file and those that it includes, with top element and content."""
     waiting, seen = [path], set[Path]()
+    most = 100
     while waiting:
         file = waiting.pop(0)
         if file in seen:
             continue
         seen.add(file)
-        if len(seen) > _MOST_FILES:
-            problem = f"includes more than {_MOST_FILES} files"
+        if len(seen) > most:
+            problem = f"includes more than {most} files"
             raise UrdfError(problem, f"file {quote(str(path))}", "Is it this file?")
         document = read_bounded(file)
         tag = _TOPS[1] if b"<mujocoinclude" in document[:4096] else _TOPS[0]
@@ -76,17 +76,10 @@ def _files(path: Path) -> Iterator[tuple[Path, Node, bytes]]:
         # an included file is beside the model's
         waiting += [
             path.parent / node.attributes["file"]
-            for node in _below(top)
+            for node in top.descendants()
             if node.tag == "include" and "file" in node.attributes
         ]
         yield file, top, text.encode()
-
-
-def _below(node: Node) -> Iterator[Node]:
-    """All kept elements below one."""
-    for child in node.children:
-        yield child
-        yield from _below(child)
 
 
 def _write(text: XmlText, body: Node, new: Inertial) -> None:

@@ -8,7 +8,7 @@ line, for messages, and its place in the text, for editing.
 import os
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,7 @@ from defusedxml.expatreader import DefusedExpatParser
 from com_model.exceptions import UrdfError, quote, quote_path
 
 MAX_BYTES = 64 * 2**20
-MAX_DEPTH = 100
-MAX_NODES = 100_000
+MAX_NODES = 100_000  # elements
 
 Schema = Mapping[str, Any]
 """Tags that are kept, each with the schema of its children."""
@@ -51,6 +50,12 @@ class Node:
     def all(self, tag: str) -> "list[Node]":
         """Lists the kept children with that tag."""
         return [child for child in self.children if child.tag == tag]
+
+    def descendants(self) -> "Iterator[Node]":
+        """Yields all kept elements below this one, in document order."""
+        for child in self.children:
+            yield child
+            yield from child.descendants()
 
     def __str__(self) -> str:
         name = self.attributes.get("name")
@@ -194,9 +199,10 @@ class _Reader(DefusedExpatParser):
         Raises:
             UrdfError: The document is too deep or too large, or another format.
         """
-        if len(self._open) > MAX_DEPTH:
+        deepest = 100
+        if len(self._open) > deepest:
             fix = "A URDF is at most about ten levels deep: is this one?"
-            raise self._error(f"nests deeper than {MAX_DEPTH} levels", quote(name), fix)
+            raise self._error(f"nests deeper than {deepest} levels", quote(name), fix)
         schema, node = self._open[-1]
         below = None if schema is None else schema.get(name)
         if below is not None:
