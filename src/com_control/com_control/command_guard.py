@@ -20,20 +20,9 @@ from com_model.model import RobotModel
 from com_model.parameters import live_parameter
 from com_model.text import listing
 
-NO_LIMIT = 1e5  # rad or m, reported by a joint without limits
-FASTEST = 30.0  # rad/s or m/s, of joints whose limit is not known
 JUMP = 0.5  # rad or m, within one sample, in addition to three times what the velocity limit allows
-MAX_GAP = 0.1  # s between samples, for which the velocity limit allows a way
-CATCH_UP = 0.015  # s, for which it allows a way to a command, however long ago the last one was
-LOOK_PERIOD, LOOK_GAP = 0.05, 0.5  # s; between two looks at most, or they begin again
-# compared: 1 s of measurements and the first half of the commands
-LOOKS, OLD_LOOKS = 21, 11
-EXACT_LOOKS, EXACT_OLD = 11, 7  # where positions are repeated exactly
-# rad or m, of commands; a joint that makes less than a tenth of it is frozen
-FROZEN_MOTION = 0.05
-RECENT = 0.5  # s, since when the drives are held at the last command
+LOOKS = 21  # of measurements that are compared: 1 s
 CLOSE = 1e-9  # rad, m or s, of rounding
-CHANGED = 1e-6  # rad or m, by which a command was changed
 
 
 @dataclass(frozen=True)
@@ -95,8 +84,9 @@ class CommandGuard:
             self._units = ["m" if kind == "prismatic" else "rad" for kind in types]
         self._lower, self._upper, self._speed = lower, upper, speed
         self._all = np.ones(len(self._names), dtype=bool)
-        self._least = np.where(np.isfinite(lower), lower, -NO_LIMIT)
-        self._most = np.where(np.isfinite(upper), upper, NO_LIMIT)
+        no_limit = 1e5  # rad or m, reported by a joint without limits
+        self._least = np.where(np.isfinite(lower), lower, -no_limit)
+        self._most = np.where(np.isfinite(upper), upper, no_limit)
         self.limited: tuple[str, ...] = ()
         self._last: tuple[float, Array] = (-np.inf, lower)  # command, its time s
         self.restart()
@@ -207,7 +197,9 @@ class CommandGuard:
         passed = time - self._time
         if passed > 1.0:  # it may have been moved by hand
             return ""
-        most = JUMP + 3.0 * np.minimum(self._speed, FASTEST) * min(passed, MAX_GAP)
+        # The velocity limit, or 30 rad/s or m/s, allows a way for the time between samples, at
+        # most 0.1 s.
+        most = JUMP + 3.0 * np.minimum(self._speed, 30.0) * min(passed, 0.1)
         moved = measured - self._measured
         jumped = np.abs(moved) > most
         if jumped.any():
@@ -245,15 +237,19 @@ class CommandGuard:
         """Fault of joints that do not move although their commands do; "" for none."""
         if time < self._next_look:
             return ""
-        if time > self._next_look + LOOK_GAP:
+        if time > self._next_look + 0.5:
             self._looks.clear()
-        self._next_look = time + LOOK_PERIOD - 1e-6
+        # 50 ms between two looks; after more than 0.5 s they begin again
+        self._next_look = time + 0.05 - 1e-6
         self._looks.append((self._measured, expected))
-        measured, wanted = self._ways(EXACT_LOOKS, EXACT_OLD)
-        frozen = (wanted > FROZEN_MOTION) & (measured == 0.0)
+        # where positions are repeated exactly
+        measured, wanted = self._ways(11, 7)
+        way = 0.05  # rad or m, of commands; a joint that makes less than a tenth of it is frozen
+        frozen = (wanted > way) & (measured == 0.0)
         if not frozen.any():
-            measured, wanted = self._ways(LOOKS, OLD_LOOKS)
-            frozen = (wanted > FROZEN_MOTION) & (measured < 0.1 * wanted)
+            # 1 s of measurements is compared with the first half of the commands
+            measured, wanted = self._ways(LOOKS, 11)
+            frozen = (wanted > way) & (measured < 0.1 * wanted)
         if not frozen.any():
             return ""
         i = int(np.argmax(np.where(frozen, wanted, 0.0)))
@@ -310,7 +306,8 @@ class CommandGuard:
         driven = self._all if driven is None else driven
         before, spans = self._sent_before(due)
         sent, slopes = self._within_limits(before, spans, positions)
-        kept = bool(self._dues) and bool((np.abs(sent - positions) <= CHANGED).all())
+        rounding = 1e-6  # rad or m
+        kept = bool(self._dues) and bool((np.abs(sent - positions) <= rounding).all())
         if self._held is None and not (kept and np.isfinite(velocities).all()):
             problem = self._wrong(sent, positions, driven)
             if not (problem or np.isfinite(velocities[:, driven]).all()):
@@ -323,7 +320,7 @@ class CommandGuard:
         else:
             speeds, self.limited = velocities, ()
             if not kept:
-                changed = np.abs(sent - positions) > CHANGED
+                changed = np.abs(sent - positions) > rounding
                 joints = np.flatnonzero(changed.any(axis=0)).tolist()
                 self.limited = tuple(self._names[j] for j in joints)
                 speeds = np.where(changed, slopes, velocities)
@@ -336,13 +333,15 @@ class CommandGuard:
         """Positions (n,) commanded last, and times (m,) s between commands from there on."""
         if not self._dues:
             last_due, last = self._last
+            # within 0.5 s the drives are held at the last command
             if (
-                due[0] - last_due < RECENT
+                due[0] - last_due < 0.5
                 and (np.abs(last - self._measured) <= JUMP).all()
             ):
                 return last, _steps(min(last_due, due[0]), due)  # a clock may go back
             return self._measured, _steps(-np.inf, due)  # no limit of velocity
-        begin = max(self._last_due, float(due[0]) - CATCH_UP)
+        # 15 ms of way to a command are allowed, however long ago the last one was
+        begin = max(self._last_due, float(due[0]) - 0.015)
         sent = self._expected(begin)
         sent = self._targets[0] if sent is None else sent
         before = np.where(np.isnan(sent), self._measured, sent)

@@ -39,9 +39,6 @@ from com_model.parameters import live_parameter, parameter
 from com_model.robot_config import Servo
 from com_model.text import listing
 
-# rad/s; by a slower resonance the reference lags so much that HOAP-2 and TALOS fall as they sway
-SLOWEST = 2.0
-
 
 @dataclass(frozen=True)
 class BalanceOptions:
@@ -126,9 +123,12 @@ class BalanceOptions:
     feet_weight: float = 100.0
 
     def __post_init__(self) -> None:
-        if 0.0 < self.resonance < SLOWEST:
+        # rad/s; by a slower resonance the reference lags so much that HOAP-2 and TALOS fall
+        # as they sway
+        slowest = 2.0
+        if 0.0 < self.resonance < slowest:
             raise BalanceError(
-                f"resonance {self.resonance:g} rad/s: give {SLOWEST:g} to 1000, or 0 for that of "
+                f"resonance {self.resonance:g} rad/s: give {slowest:g} to 1000, or 0 for that of "
                 "the configuration's servo"
             )
 
@@ -154,7 +154,6 @@ class StandingLimits:
 
 
 LEAD = 0.02  # m, by which the reference may be ahead of a CoM that cannot follow
-_APPROACH = 10.0  # 1/s, rate of approach near the target
 
 
 class ComReference:
@@ -199,10 +198,8 @@ class ComReference:
         used = slice(0, 2 if np.isnan(target[2]) else 3)
         way = target[used] - self.position[used]
         options, length = self.options, float(np.linalg.norm(way))
-        # without overshoot: at v = sqrt(2 a s / 2)
-        pace = min(
-            _APPROACH, float(np.sqrt(options.com_acceleration / max(length, 1e-12)))
-        )
+        # without overshoot: at v = sqrt(2 a s / 2), near the target at 10 1/s
+        pace = min(10.0, float(np.sqrt(options.com_acceleration / max(length, 1e-12))))
         change = (
             bounded(velocity[used] + pace * way, options.com_speed)
             - self.velocity[used]
@@ -220,9 +217,6 @@ class ComReference:
 
 STILL = np.zeros(3)
 _GAIN = 4.0  # 1/s, of the CoM at most, and where nothing is known of the drives
-_LIMIT_TIME = 0.1  # s, in which a joint may reach its limit
-_FAR = 0.005  # m, error of the CoM from which joints at their limits are reported
-_AHEAD = 2.0  # bound of the CoM's feedback, times the reference's largest speed
 
 
 @dataclass(frozen=True, eq=False)
@@ -416,7 +410,8 @@ class Balancer:
         kernels.bounded_minimum(H, g, lower, upper, qd)
         self.position, self.velocity = self.position + qd * dt, qd
         away = np.nan_to_num(reference - place)
-        limits = self._at_limits(q) if float(np.linalg.norm(away)) > _FAR else ()
+        # joints at their limits are reported from an error of 5 mm on
+        limits = self._at_limits(q) if float(np.linalg.norm(away)) > 0.005 else ()
         return BalanceStep(
             position=self.position,
             velocity=qd,
@@ -483,7 +478,8 @@ class Balancer:
         rows = [self._feet_rows(poses)]
         A = self._com_rows(frame, mass, ground)
         error = reference - place
-        b = velocity + bounded(self.com_gain * error, _AHEAD * o.com_speed)
+        # at most twice the reference's largest speed
+        b = velocity + bounded(self.com_gain * error, 2.0 * o.com_speed)
         b -= skew(self._ground.velocity) @ place
         used = slice(0, 2 if np.isnan(error[2]) else 3)
         weights = np.array([1.0, 1.0, o.height_weight])[used]
@@ -544,9 +540,10 @@ class Balancer:
         )  # a joint beyond its limits must return
         floor = np.maximum(self._lower, q - o.max_following_error) - self.position
         ceiling = np.minimum(self._upper, q + o.max_following_error) - self.position
-        least = np.clip(floor / _LIMIT_TIME, -self._speed, self._speed)
+        limit_time = 0.1  # s, in which a joint may reach its limit
+        least = np.clip(floor / limit_time, -self._speed, self._speed)
         most = np.maximum(
-            np.clip(ceiling / _LIMIT_TIME, -self._speed, self._speed), least
+            np.clip(ceiling / limit_time, -self._speed, self._speed), least
         )
         return (
             np.clip(self.velocity - change, least, most),

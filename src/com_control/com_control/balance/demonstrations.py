@@ -14,7 +14,6 @@ from com_model.arrays import Array, as_array
 from com_model.joint_path import JointPath
 
 STEP_TIME = 2.0  # s, from one point to the next
-REACHED = 0.9  # of the way to the margin
 
 
 def squat(com: Array, depth: float, count: int = 2) -> JointPath:
@@ -58,13 +57,13 @@ def reach(com: Array, corners: Array, margin: float) -> JointPath:
 
 
 def _reached(com: Array, corners: Array, margin: float, way: Array) -> Array:
-    """The farthest point (3,) in a direction (2,) that keeps the margin, times REACHED."""
+    """The farthest point (3,) in a direction (2,) that keeps the margin, times 0.9."""
     least, most = 0.0, 1.0
     for _ in range(40):
         middle = 0.5 * (least + most)
         _, outside = hold_inside(corners, com[:2] + middle * way, margin)
         least, most = (least, middle) if outside else (middle, most)
-    return com + np.append(REACHED * least * way, 0.0)
+    return com + np.append(0.9 * least * way, 0.0)
 
 
 NONE = "none"

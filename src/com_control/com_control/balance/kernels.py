@@ -7,8 +7,6 @@ from com_model.arrays import Array, Flags
 from com_model.compiled import compiled
 
 FREE, AT_LOWER, AT_UPPER, FIXED = 0, -1, 1, 2
-_TRIES = 3  # block exchanges without progress before single ones, which always end
-_STILL = 1e-12  # width of bounds that leave nothing
 
 
 @njit
@@ -38,10 +36,13 @@ def bounded_minimum(H: Array, g: Array, lower: Array, upper: Array, x: Array) ->
     Returns:
         The number of rounds; -1 if rounding prevented convergence, x then being within bounds.
     """
+    # width of bounds that leave nothing
+    # block exchanges without progress before single ones, which always end
+    most_tries = 3
     state, best, tries = (
-        np.where(upper - lower < _STILL, FIXED, FREE),
+        np.where(upper - lower < 1e-12, FIXED, FREE),
         len(g) + 1,
-        _TRIES,
+        most_tries,
     )
     for rounds in range(1, 20 * len(g) + 20):
         free = state == FREE
@@ -56,7 +57,7 @@ def bounded_minimum(H: Array, g: Array, lower: Array, upper: Array, x: Array) ->
             x[:] = x_inside
             return rounds
         if len(flips) < best:
-            best, tries = len(flips), _TRIES
+            best, tries = len(flips), most_tries
         elif tries > 0:
             tries -= 1
         else:

@@ -22,8 +22,6 @@ from com_model.dynamics.link_frames import LinkMotions
 from com_model.joint_path import critically_damped
 from com_model.robot_config import Servo, ServoGains
 
-_RIGID = 1e6  # times the stiffest drive, N m/rad: stiffness of rigid joints
-
 
 @dataclass(frozen=True, eq=False)
 class Resonance(FrozenArrays):
@@ -76,7 +74,8 @@ def standing_resonance(
     known = (K > 0.0) & np.isfinite(B)
     if not known[(soles.jacobian != 0.0).any(axis=(0, 1))].all():
         return None
-    rigid = _RIGID * K[known].max()
+    # stiffness of rigid joints: times the stiffest drive
+    rigid = 1e6 * K[known].max()
     first, arms = soles.jacobian[0], soles.p - soles.p[0]
     apart = soles.jacobian - first  # of the soles against the first one
     apart[:, :3] -= np.cross(first[3:].T, arms[:, None]).transpose(0, 2, 1)

@@ -20,8 +20,6 @@ from com_model import Foot, RobotConfig, RobotModel
 from com_model.arrays import Array
 from com_model.dynamics import GRAVITY
 
-LONGEST_STEP = 0.1  # s; commands after a longer pause are those of such a step
-
 
 class BalancePhase(IntEnum):
     """State of a session; values of com_msgs/BalanceState.
@@ -292,7 +290,8 @@ class BalanceSession:
                 f"the time of joint_states went back by {last - time:.3f} s: two drivers of one "
                 "joint, or a recording that was started again"
             )
-        return min(time - last, LONGEST_STEP) if np.isfinite(last) else 0.0, ""
+        # s; commands after a longer pause are those of such a step
+        return min(time - last, 0.1) if np.isfinite(last) else 0.0, ""
 
     def _unusable(self, reading: BalanceReading) -> str:
         if reading.missing:

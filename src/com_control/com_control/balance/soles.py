@@ -14,8 +14,6 @@ from com_model.geometry.hull import convex_hull, signed_distance
 from com_model.geometry.rotations import rotation_vector, skew
 from com_model.geometry.support import sole_points
 
-_NEAR = 0.02  # m, below which distances of the CoM from a sole do not count
-
 
 class Soles:
     """Soles of some feet of a robot.
@@ -96,7 +94,8 @@ class Soles:
         middles = poses.p + np.einsum("fij,fj->fi", poses.R[:, :, :2], self._middles)
         away = com - middles
         squared = (away**2).sum(axis=1) - (away @ up) ** 2
-        weights = 1.0 / (squared + _NEAR**2) ** 2
+        # m, below which distances of the CoM from a sole do not count
+        weights = 1.0 / (squared + 0.02**2) ** 2
         return np.asarray(weights / weights.sum())
 
 
@@ -180,8 +179,6 @@ def bounded(vector: Array, most: float) -> Array:
 
 
 STEEPEST = 1.0  # rad, largest plausible slope of the ground
-FLAT = 0.05  # rad, by which a sole may be off the others
-EVEN = 0.02  # m, by which a sole may be above or below the others
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,17 +273,12 @@ def check_plane(soles: LinkMotions, names: tuple[str, ...]) -> None:
     heights = (soles.p - soles.p.mean(axis=0)) @ normal
     tilts = np.arccos(np.clip(soles.R[:, :, 2] @ normal, -1.0, 1.0))
     for name, height, tilt in zip(names, heights.tolist(), tilts.tolist(), strict=True):
-        if abs(height) > EVEN or tilt > FLAT:
+        # m and rad, by which a sole may be off the others
+        if abs(height) > 0.02 or tilt > 0.05:
             raise BalanceError(
                 f"the soles are not on one plane: {name} is {1e3 * height:.0f} mm off their middle "
                 f"and tilted by {tilt:.3f} rad; bring all feet flat to the ground"
             )
-
-
-_STEADY_TIME = (
-    1.0  # s, over which a rotation must keep its direction to count as the ground's
-)
-_STEADY_POWER = 4  # of the net rotation over the whole way
 
 
 class GroundRotation:
@@ -326,11 +318,12 @@ class GroundRotation:
         blend = dt / (dt + slope_time)
         self._normal = normal
         self._measured = self._measured + blend * (rotation - self._measured)
-        size, blend = float(np.linalg.norm(self._measured)), dt / (dt + _STEADY_TIME)
+        # a rotation must keep its direction for 1 s to count as the ground's
+        size, blend = float(np.linalg.norm(self._measured)), dt / (dt + 1.0)
         self._mean = self._mean + blend * (self._measured - self._mean)
         self._mean_size += blend * (size - self._mean_size)
         steadiness = float(np.linalg.norm(self._mean)) / max(self._mean_size, 1e-12)
-        self.velocity = steadiness**_STEADY_POWER * self._measured
+        self.velocity = steadiness**4 * self._measured
 
 
 _SLACK = 1e-9  # m

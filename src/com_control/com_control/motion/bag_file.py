@@ -26,13 +26,10 @@ from com_model.arrays import Array
 from com_model.files import whole_folder
 from com_model.text import listing
 
-LONGEST_GAP = 600.0  # s; beyond, a clock has jumped
-_SAME = 1e-9  # s
 TRAJECTORY, STATE = "trajectory_msgs/msg/JointTrajectory", "sensor_msgs/msg/JointState"
 STORAGES = {"mcap": StoragePlugin.MCAP, "sqlite3": StoragePlugin.SQLITE3}
 TOPIC = "/joint_trajectory"
 _VERSION: Literal[9] = 9  # of the metadata; that of ROS 2 Jazzy
-_POINTS = 200  # of a message
 State = tuple[int, Sequence[str], ArrayLike]  # ns, names of joints, positions, rad
 
 
@@ -53,17 +50,18 @@ def resampled(
         The motion, whose first row is at time 0.
 
     Raises:
-        MotionError: two samples are further apart than LONGEST_GAP, or there would be more than
+        MotionError: two samples are more than 10 minutes apart, or there would be more than
             MOST_ROWS rows.
     """
     gaps = np.diff(times)
-    if len(gaps) and gaps.max() > LONGEST_GAP:
-        k = int(np.argmax(gaps > LONGEST_GAP))
+    longest_gap = 600.0  # s; beyond, a clock has jumped
+    if len(gaps) and gaps.max() > longest_gap:
+        k = int(np.argmax(gaps > longest_gap))
         raise MotionError(
             f"nothing for {gaps[k]:.6g} s, {times[k] - times[0]:.6g} s after the start: has a "
             "clock jumped? Cut the recording there"
         )
-    rows = max(int(np.ceil((times[-1] - times[0] - _SAME) / period)), 0) + 1
+    rows = max(int(np.ceil((times[-1] - times[0] - 1e-9) / period)), 0) + 1
     if rows > MOST_ROWS:
         raise MotionError(
             f"{times[-1] - times[0]:.6g} s have more than {MOST_ROWS} rows {period:g} s apart: "
@@ -241,14 +239,15 @@ def write_bag(
 
 
 def _write(writer: Writer, motion: Motion) -> None:
-    """Writes messages of up to _POINTS rows; each begins where the one before ends."""
+    """Writes messages of up to 200 rows; each begins where the one before ends."""
     store = get_typestore(Stores.ROS2_JAZZY)
     connection = writer.add_connection(TOPIC, TRAJECTORY, typestore=store)
     driven = np.isin(motion.joints, motion.driven)
-    for k in range(0, len(motion.times), _POINTS):
+    count = 200  # points of a message
+    for k in range(0, len(motion.times), count):
         start = motion.times[max(k - 1, 0)]
-        points = np.ascontiguousarray(motion.positions[k : k + _POINTS, driven])
-        after = motion.times[k : k + _POINTS] - start
+        points = np.ascontiguousarray(motion.positions[k : k + count, driven])
+        after = motion.times[k : k + count] - start
         message = _message(store.types, list(motion.driven), after, points)
         at = round(float(start) * NS_PER_S)
         writer.write(connection, at, store.serialize_cdr(message, TRAJECTORY))

@@ -20,8 +20,6 @@ UNITS = ("counts", "radians")
 MOST_ROWS = 1_000_000  # of a motion, which is held in memory: 33 minutes at 2 ms
 _LONGEST_LINE = 4096
 _NOT_DRIVEN = "R"
-_MOST_RADIANS = 7.0
-_LONGEST_PERIOD = 1.0  # s
 _MODE = "2"
 
 
@@ -174,15 +172,16 @@ def _first_row(bad: NDArray[np.bool_]) -> int:
 def _split(values: Array, layout: MotionLayout, unit: str) -> tuple[Array, Array]:
     """Periods (N,) s and positions (N, k) rad."""
     periods = values[:, layout.columns.index(PERIOD)] * layout.period
-    if row := _first_row(~((periods > 0.0) & (periods <= _LONGEST_PERIOD))):
+    longest = 1.0  # s
+    if row := _first_row(~((periods > 0.0) & (periods <= longest))):
         raise MotionError(
             f"row {row}: the period is {periods[row - 1] / layout.period:g}, expected one "
-            f"from 1 to {_LONGEST_PERIOD / layout.period:g} (x {layout.period:g} s)",
+            f"from 1 to {longest / layout.period:g} (x {layout.period:g} s)",
             row,
         )
     positions = values[:, layout.index]
     if unit == "radians":
-        if row := _first_row(np.abs(positions) > _MOST_RADIANS):
+        if row := _first_row(np.abs(positions) > 7.0):
             most = np.nanmax(np.abs(positions))
             raise MotionError(
                 f"row {row}: {most:g} is too large for radians: counts?", row

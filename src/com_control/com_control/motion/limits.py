@@ -16,7 +16,6 @@ from com_model.text import listing, quote
 
 KINDS = ("position", "velocity", "acceleration")
 _UNITS = {"position": "deg", "velocity": "deg/s", "acceleration": "deg/s^2"}
-_TOLERANCE = 1e-6  # fraction of a limit; files are rounded to counts
 
 
 @dataclass(frozen=True)
@@ -126,7 +125,8 @@ def _violations(
         scale: (k,) size of the limit, for the tolerance.
         rows: (M,) number of the row that each counts for.
     """
-    bad = over > _TOLERANCE * np.where(np.isfinite(scale), scale, 1.0) + 1e-9
+    # of a limit: files are rounded to counts
+    bad = over > 1e-6 * np.where(np.isfinite(scale), scale, 1.0) + 1e-9
     for joint in np.flatnonzero(bad.any(axis=0)):
         at = np.flatnonzero(bad[:, joint])
         worst = at[np.argmax(over[at, joint])]
@@ -152,9 +152,6 @@ def _violations(
         )
 
 
-_SHOWN = 3  # violations in a message
-
-
 class LimitError(MotionError):
     """A motion would exceed limits of the joints.
 
@@ -168,8 +165,9 @@ class LimitError(MotionError):
 
     def __init__(self, name: str, report: MotionReport) -> None:
         found = report.violations
-        more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-        first = "; ".join(str(violation) for violation in found[:_SHOWN])
+        shown = 3  # violations in the message
+        more = f" and {len(found) - shown} more" if len(found) > shown else ""
+        first = "; ".join(str(violation) for violation in found[:shown])
         super().__init__(
             f"{name} breaks limits: {first}{more}. Fix the file, or ask for it to be clamped",
             found[0].worst,

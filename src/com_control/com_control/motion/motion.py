@@ -104,8 +104,6 @@ def _counts(joints: tuple[str, ...], config: RobotConfig) -> Array:
     return np.asarray(np.degrees(signs * per_degree))
 
 
-APPROACH_STEP = 0.01  # s, between the points of an approach
-_PEAK_SPEED = 1.875  # of 10 s^3 - 15 s^4 + 6 s^5
 _PEAK_ACCELERATION = 10.0 / np.sqrt(3.0)
 
 
@@ -223,7 +221,7 @@ def plan_approach(
 ) -> JointPath:
     """Plans a straight way from the present positions to the first row of a motion.
 
-    It takes the shortest time, at least APPROACH_STEP, that keeps a fraction of the limits of
+    It takes the shortest time, at least 10 ms, that keeps a fraction of the limits of
     velocity and acceleration; see JointPath.through.
 
     Args:
@@ -248,12 +246,14 @@ def plan_approach(
     if not fraction > 0.0:
         raise MotionError(f"fraction must be positive, got {fraction:g}")
     way = np.where(np.isnan(end), 0.0, end - start)
+    # the largest slope of 10 s^3 - 15 s^4 + 6 s^5
     shortest = np.maximum(
-        _PEAK_SPEED * np.abs(way) / (fraction * layout.velocity),
+        1.875 * np.abs(way) / (fraction * layout.velocity),
         np.sqrt(_PEAK_ACCELERATION * np.abs(way) / (fraction * layout.acceleration)),
     )
-    span = float(shortest.max(initial=APPROACH_STEP))
-    return JointPath.through([start, start + way], span, APPROACH_STEP)
+    step = 0.01  # s, between the points of an approach
+    span = float(shortest.max(initial=step))
+    return JointPath.through([start, start + way], span, step)
 
 
 def clamped(layout: MotionLayout, motion: Motion) -> Motion:

@@ -82,11 +82,6 @@ class PlayerOptions:
     joint_timeout: float = 0.2
 
 
-TAIL_POINTS = 8
-# rad or m; a target that the joints stand so near to is where they are held
-NEAR = 0.05
-
-
 class Player:
     """Plays motions of one robot.
 
@@ -188,7 +183,8 @@ class Player:
             problem := self.guard.measure(time, measured)
         ):
             raise MotionError(problem)
-        held = np.abs(self._held - measured) < NEAR
+        # joints are held at a target that is nearer than 0.05 rad or m
+        held = np.abs(self._held - measured) < 0.05
         start = np.where(
             held, self._held, measured
         )  # where a joint is held near to where it is
@@ -381,7 +377,7 @@ class Player:
         if tail.goal > 0.0:
             tail.change(due, 0.0)
         left = max(tail.settled - due, 0.0)
-        times = due + np.linspace(0.0, left, TAIL_POINTS + 1 if left > 0.0 else 1)
+        times = due + np.linspace(0.0, left, 9 if left > 0.0 else 1)
         points = [self._sample(tail.progress(t), tail.rate(t)) for t in times.tolist()]
         drive = np.isfinite(self._motion.positions[0])
         positions, velocities = self.guard.limit(

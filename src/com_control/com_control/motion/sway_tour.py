@@ -22,20 +22,13 @@ from com_model.geometry.support import sole_points
 from com_model.joint_path import quintic
 
 _RATE = 10.0  # Hz, of the points of a motion
-_FADE = 3.0  # s
 _SWAY, _HANG = (7.0, 20.0), (8.0, 20.0)  # s, shortest and longest period
-_PARTS = 0.65, 0.35  # of the amplitude
-# of the legs' length: CoM forwards, sideways; pelvis lower by, and up and down
-_COM, _LOWER, _HEIGHT = (0.035, 0.056), 0.1, 0.06
 _TURN = np.deg2rad([5.0, 14.0, 7.0])  # roll, pitch, yaw of the pelvis
 _WAIST, _ARMS = np.deg2rad([10.0, 30.0])
 # hanging: middle and amplitude by name of a joint, hip pitch forwards, knees
 _HANG_ARMS, _HANG_WAIST, _HANG_LEGS = np.deg2rad([50.0, 11.0, 13.0])
 _HANG_HIP, _HANG_KNEE = np.deg2rad([[-26.0, 37.0], [37.0, 32.0]])
 _RANGE = 0.45  # of a joint's range, the largest amplitude
-_LEAST_MARGIN = 0.015  # m, of the CoM in the soles
-SMALLEST = 0.3
-"""Fraction of the usual size below which a sway is refused."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,17 +62,18 @@ def plan_sway(
         BipedError, ConfigError: it is no such robot.
     """
     biped, reason = Biped.from_config(model, config), ""
-    for size in (1.0, 0.8, 0.6, 0.45, SMALLEST):
+    smallest = 0.3  # fraction of the usual size
+    for size in (1.0, 0.8, 0.6, 0.45, smallest):
         q, reason = _sway(biped, config, seconds, seed, size)
         if q is None:
             continue
         margin = _least_margin(biped, config, q)
-        if margin >= _LEAST_MARGIN:
+        if margin >= 0.015:
             motion = Motion(biped.model.joint_names, np.arange(len(q)) / _RATE, q)
             return SwayTour(motion, size, margin)
         reason = f"the CoM comes to {1e3 * margin:.0f} mm from the edge of the soles"
     raise MotionError(
-        f"no sway is possible, not even {SMALLEST:g} times the usual one: {reason}. Bend the "
+        f"no sway is possible, not even {smallest:g} times the usual one: {reason}. Bend the "
         "knees in the posture of robot.yaml, feet apart"
     )
 
@@ -135,11 +129,11 @@ def _sway(
     middle[:2] = feet[:, :2, 3].mean(axis=0)
     middle[0] += 0.1 * _reach(config)
     length = middle[2] - feet[:, 2, 3].mean()
-    (forward, side), waves = _COM, [_waves(time, rng, _SWAY) for _ in range(6)]
+    waves = [_waves(time, rng, _SWAY) for _ in range(6)]
     path = start + _faded(time)[:, None] * (middle - start)
-    path[:, 0] += length * forward * fade * waves[0]
-    path[:, 1] += length * side * fade * waves[1]
-    path[:, 2] += length * fade * (_HEIGHT * waves[2] - _LOWER)
+    path[:, 0] += length * 0.035 * fade * waves[0]
+    path[:, 1] += length * 0.056 * fade * waves[1]
+    path[:, 2] += length * fade * (0.06 * waves[2] - 0.1)
     R = Rotation.from_euler(
         "xyz", fade[:, None] * _TURN * np.column_stack(waves[3:])
     ).as_matrix()
@@ -222,9 +216,9 @@ def _waves(
 ) -> Array:
     """Sum (N,) of two sines of random periods and phases."""
     T, phases = rng.uniform(*periods, 2), rng.uniform(0.0, 2.0 * np.pi, 2)
-    return np.sin(2.0 * np.pi * time[:, None] / T + phases) @ np.array(_PARTS)
+    return np.sin(2.0 * np.pi * time[:, None] / T + phases) @ [0.65, 0.35]
 
 
 def _faded(time: Array) -> Array:
     """Factor (N,) that rises at the start and falls at the end."""
-    return quintic(time / _FADE)[0] * quintic((time[-1] - time) / _FADE)[0]
+    return quintic(time / 3.0)[0] * quintic((time[-1] - time) / 3.0)[0]

@@ -27,7 +27,6 @@ from com_ros.raw_messages import Writer
 
 SIDE_COLORS = {"left": (0.8, 0.3, 0.3, 0.9), "right": (0.3, 0.5, 0.85, 0.9)}
 LIFETIME_NS = 2 * NS_PER_S
-PATH_POINTS, COUNT_PERIOD = 200, 0.05  # s, between two counts of subscriptions
 # of gait/state
 WORDS = "state", "reason", "last_walk", "step", "steps", "swing", "fault"
 POINT_TOPICS = (
@@ -153,7 +152,7 @@ class WalkOutput:
         self._markers.publish(MarkerArray(markers=markers))
 
     def _walk(self, biped: Biped, walk: Walk) -> list:
-        thin = max(len(walk.samples.time) // PATH_POINTS, 1)
+        thin = max(len(walk.samples.time) // 200, 1)
         markers = [
             self._maker.line("com_reference", walk.samples.com[::thin], 0.006, GREEN),
             self._maker.line("zmp_reference", walk.samples.zmp[::thin], 0.006, BLUE),
@@ -194,7 +193,7 @@ class WalkOutput:
             counts = {
                 name: p.get_subscription_count() for name, p in self._points.items()
             }
-            self._count_at, self._counts = time.monotonic() + COUNT_PERIOD, counts
+            self._count_at, self._counts = time.monotonic() + 0.05, counts
         if not self._counts[topic]:
             return
         msg = PointStamped()

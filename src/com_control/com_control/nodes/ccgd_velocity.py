@@ -15,9 +15,7 @@ from com_control.walking.walk import Walk
 from com_model.arrays import Array
 from com_ros.jobs import BackgroundJobs
 
-FASTEST = 10.0  # m/s and rad/s; larger values are implausible
 NONE = np.zeros(3)
-LEAD = 3.0  # decisions' delays, at least, within which a walk is planned again
 
 
 class VelocityFollower:
@@ -53,8 +51,9 @@ class VelocityFollower:
             Why it is refused; "" when it is accepted.
         """
         velocity = np.array([msg.linear.x, msg.linear.y, msg.angular.z])
-        if not (np.abs(velocity) <= FASTEST).all():
-            return f"{velocity} m/s, m/s, rad/s: give at most {FASTEST:g}"
+        fastest = 10.0  # m/s and rad/s; larger values are implausible
+        if not (np.abs(velocity) <= fastest).all():
+            return f"{velocity} m/s, m/s, rad/s: give at most {fastest:g}"
         self._velocity, self._received = velocity, time.monotonic()
         return ""
 
@@ -81,7 +80,8 @@ class VelocityFollower:
             or walk is not self._walk
         ):
             return
-        at = session.walk_time + max(self._lead, LEAD * self._control.settings.delay)
+        # a walk is planned again within three decisions' delays at least
+        at = session.walk_time + max(self._lead, 3.0 * self._control.settings.delay)
         if (
             planner is not None
             and not self._planning

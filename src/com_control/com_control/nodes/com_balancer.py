@@ -108,10 +108,6 @@ class Parameters(SensorParameters, WrenchSource):
     )
 
 
-# rad or m; joints that seem to deflect more have other gains than configured
-MAX_DEFLECTION = 0.02
-
-
 class BalancedRobot:
     """The session of one robot, and the conversion of its inputs to readings.
 
@@ -183,7 +179,8 @@ class BalancedRobot:
     def _commanded(self, sample: JointSample) -> Array | None:
         """Commands (n,) by the drives' deflection, effort / stiffness; None: unknown."""
         deflection = sample.effort / self._stiffness
-        if not np.abs(deflection).max(initial=0.0) <= MAX_DEFLECTION:  # or not finite
+        # joints that seem to deflect by more than 0.02 rad or m have other gains than configured
+        if not np.abs(deflection).max(initial=0.0) <= 0.02:  # or not finite
             return None
         return sample.position + deflection
 

@@ -21,10 +21,6 @@ from com_ros.exceptions import ComRosError
 from com_ros.main import run
 from com_ros.parameters import declare, parameter
 
-FROM_POSTURE = 0.15
-"""rad, largest distance of a leg's joint from the first posture of a sway at the start."""
-_SLOW = 0.5  # rad/s^2 of the way to the first posture
-
 
 @dataclass(frozen=True)
 class Tour:
@@ -77,17 +73,18 @@ class SwayTourNode(MotionPlayerNode):
             lower=model.lower,
             upper=model.upper,
             velocity=model.velocity_limits,
-            acceleration=np.full(n, _SLOW),
+            acceleration=np.full(n, 0.5),  # rad/s^2, to the first posture
         )
 
     def _play(self) -> str:
         first = self._planned.motion.positions[0]
         off = np.abs(self._measured - first)
-        if not self._tour.hang and np.isfinite(off).all() and off.max() > FROM_POSTURE:
+        most = 0.15  # rad, of a leg's joint from the first posture of the sway
+        if not self._tour.hang and np.isfinite(off).all() and off.max() > most:
             joint = self._layout.joints[int(off.argmax())]
             raise MotionError(
                 f"{joint} is {off.max():.2f} rad from the posture of robot_config, limit "
-                f"{FROM_POSTURE:g}: let the robot stand in it, feet flat, then play"
+                f"{most:g}: let the robot stand in it, feet flat, then play"
             )
         return super()._play()
 

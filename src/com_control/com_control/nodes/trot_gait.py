@@ -56,11 +56,6 @@ from com_ros.parameters import (
 from com_ros.raw_messages import TrajectoryWriter
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
 
-# of the path to the standing posture that is sent when joint_states time out
-STOP_POINTS = 20
-FASTEST = 10.0  # m/s and rad/s; larger values are implausible
-COM_DELAY_NS = 20_000_000  # by which trunk_com is used later than it is stamped
-
 
 @dataclass(frozen=True)
 class Parameters(RobotParameters, JointTimeout, ImuTimeout):
@@ -179,20 +174,21 @@ class TrotGaitNode(RobotNode[Parameters]):
 
     def _on_velocity(self, msg: Twist) -> None:
         velocity = np.array([msg.linear.x, msg.linear.y, msg.angular.z])
-        if not (np.abs(velocity) <= FASTEST).all():
-            fix = f"{velocity} m/s, m/s, rad/s: give at most {FASTEST:g}"
+        fastest = 10.0  # m/s and rad/s; larger values are implausible
+        if not (np.abs(velocity) <= fastest).all():
+            fix = f"{velocity} m/s, m/s, rad/s: give at most {fastest:g}"
             self.faults.add("implausible", "cmd_vel", fix)
         elif self.session is not None:
             self.session.gait.set_velocity(velocity)
             self._velocity_at = time.monotonic()
 
     def _com_at(self, time_ns: int) -> np.ndarray | None:
-        """The trunk's CoM for a sample: that of COM_DELAY_NS before it, if it is current.
+        """The trunk's CoM for a sample: that of 20 ms before it, if it is current.
 
         A newer one may come before or after the sample, so that runs would not be reproducible.
         """
         later = self._later_coms
-        while later and later[0][0] <= time_ns - COM_DELAY_NS:
+        while later and later[0][0] <= time_ns - 20_000_000:
             stamp_ns, offset = later.popleft()
             self._com.set(offset, stamp_ns)
         return self._com.current(time_ns)
@@ -303,7 +299,8 @@ class TrotGaitNode(RobotNode[Parameters]):
         begin = (
             self._last_ns / NS_PER_S + self.parameters.horizon + self.joint_watch.age_s
         )
-        path = session.way_to_rest(begin, STOP_POINTS)
+        # points of the path to the standing posture, sent when joint_states time out
+        path = session.way_to_rest(begin, 20)
         assert path is not None  # noqa: S101 - the posture is known
         after = (path.time - begin).tolist()
         self._trajectory.publish(self._names, after, path.q, path.qd, 0)

@@ -7,7 +7,6 @@ from com_model.arrays import Array
 
 MAX_BIAS = 0.01  # rad; the rest is the ground's slope
 MAX_SLOPE = 0.35  # rad: a trunk that leans more has fallen, whatever the ground
-AVERAGING = 0.2  # s of standing from which the bias counts
 
 
 class AttitudeFilter:
@@ -99,9 +98,9 @@ class AttitudeFilter:
         return np.asarray(normal / np.linalg.norm(normal))
 
     def _average(self, dt: float, tilt: Array) -> None:
-        """Averages the tilt measured while parallel; used from AVERAGING s on."""
+        """Averages the tilt measured while parallel; used from 0.2 s of standing on."""
         self._sum, self._time = self._sum + dt * tilt, self._time + dt
-        if self._time < AVERAGING:
+        if self._time < 0.2:
             return
         mean = self._sum / self._time
         self.bias = mean * min(

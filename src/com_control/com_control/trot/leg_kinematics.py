@@ -28,13 +28,7 @@ from com_model.compiled import compiled, entry_point
 from com_model.geometry.vector_kernels import Vector, add, cross, dot, rotate, row, sub
 from com_model.legs import JOINTS
 
-_STEPS = 200
-_LONGEST = 0.5  # rad, longest step
 _PARALLEL = 1e-9  # sine of the angle between axes that count as parallel
-_EXACT = 1e-13  # fraction of the leg's length: below it nothing is gained
-_ASIDE = 0.02  # fraction of the leg's length, by which a foot without abduction may miss its target
-# fraction of the leg's length: error of a target that counts as reached
-_REACHED = 1e-9
 
 
 class Chain(NamedTuple):
@@ -122,13 +116,14 @@ def descend(chain: Chain, p: Array, tolerance: float, q: Array) -> float:
     target, damping = vector(p), 1e-12
     e = sub(target, find_ball(chain, q, J))
     size = sqrt(dot(e, e))
-    for _ in range(_STEPS):
+    longest = 0.5  # rad, longest step
+    for _ in range(200):
         if size <= tolerance or damping > 1e8:
             break
         A = J.T @ J
         A += damping * np.trace(A) / 3.0 * np.eye(3)
         solve_three(A, J.T @ np.array(e), step)
-        trial = q + step * min(1.0, _LONGEST / max(np.max(np.abs(step)), _LONGEST))
+        trial = q + step * min(1.0, longest / max(np.max(np.abs(step)), longest))
         e_new = sub(target, find_ball(chain, trial, J_new))
         size_new = sqrt(dot(e_new, e_new))
         if size_new < size:
@@ -236,11 +231,13 @@ class LegKinematics:
         aside = float(self.normal @ (target - self._chain.origin))
         target -= aside * self.normal
         angles = self._angles("near", self.nominal if near is None else near)
-        error = self._descend(self._chain, target, _EXACT * self.length, angles)
-        reached, reason, q = error <= _REACHED * self.length, "", angles[-self._n :]
+        # Fractions of the leg's length: below 1e-13 nothing is gained, within 1e-9 a target counts
+        # as reached, and a foot without abduction may miss its target by 0.02.
+        error = self._descend(self._chain, target, 1e-13 * self.length, angles)
+        reached, reason, q = error <= 1e-9 * self.length, "", angles[-self._n :]
         if not reached:
             reason = self._out_of_reach(target, angles, error)
-        elif abs(aside) > _ASIDE * self.length:
+        elif abs(aside) > 0.02 * self.length:
             reason = f"the {self.leg.name} leg has no abduction: {aside:.3f} m aside are left out"
         limit = limit_problem(self.joint_names, q, self.lower, self.upper)
         return LegSolution(q, reached, not limit, reason or limit)

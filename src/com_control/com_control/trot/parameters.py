@@ -9,15 +9,6 @@ from com_model.legs import DIAGONALS
 from com_model.parameters import check_options, parameter
 from com_model.robot_config import TrotSizes
 
-# default height as a fraction of the nominal one, so that the legs reach
-STANDING = 0.93
-FREQUENCY = 1.0  # 1/s, default without CoM feedback
-# With it footholds must come soon: half a period over sqrt(height / g). Compliant legs need
-# it shorter than stiff ones: ANYmal's fall aside, slowly, at 0.92.
-FEEDBACK_PACE = 0.775
-# compliant legs that straighten the trunk abruptly throw it aside
-BLEND, FEEDBACK_BLEND = 0.2, 0.6
-
 
 @dataclass(frozen=True)
 class GaitParameters:
@@ -135,15 +126,19 @@ class GaitParameters:
         Returns:
             Parameters without values of 0 that have a default.
         """
-        height = self.height or sizes.body_height or STANDING * height
+        # 0.93 of the nominal height by default, so that the legs reach
+        height = self.height or sizes.body_height or 0.93 * height
         capture = self.capture_time or sqrt(height / GRAVITY)
-        default = 0.5 / (FEEDBACK_PACE * capture) if feedback else FREQUENCY
+        # With it footholds must come soon: half a period over sqrt(height / g). Compliant legs
+        # need it shorter than stiff ones: ANYmal's fall aside, slowly, at 0.92.
+        default = 0.5 / (0.775 * capture) if feedback else 1.0
+        # compliant legs that straighten the trunk abruptly throw it aside
         return replace(
             self,
             frequency=self.frequency or sizes.frequency or default,
             height=height,
             capture_time=capture,
-            blend=self.blend or (FEEDBACK_BLEND if feedback else BLEND),
+            blend=self.blend or (0.6 if feedback else 0.2),
             step_height=self.step_height or sizes.step_height or height / 9.0,
             max_placement=self.max_placement or 0.15 * height,
             max_com_shift=self.max_com_shift or 0.2 * height,

@@ -40,8 +40,6 @@ from com_model.arrays import Array, Flags, FrozenArrays
 from com_model.joint_path import critically_damped
 from com_model.legs import DIAGONALS, Leg, quadruped_legs
 
-_STEP = 0.01  # m, of the difference quotient
-
 
 def shift_law(
     model: RobotModel,
@@ -77,21 +75,12 @@ def shift_law(
         return np.asarray(moment[:2] - (model.mass - trunk) * center)
 
     still = moment_of_legs(np.zeros(2))
-    K = np.column_stack(
-        [(moment_of_legs(_STEP * e) - still) / _STEP for e in np.eye(2)]
-    )
+    K = np.column_stack([(moment_of_legs(0.01 * e) - still) / 0.01 for e in np.eye(2)])
     inverse = np.linalg.inv(model.mass * np.eye(2) - K)
     return np.asarray(trunk * inverse), np.asarray(inverse @ still)
 
 
-MAX_TILT = 0.5  # rad, that swing feet and placement make up for
-SHIFTED = 0.001  # of the height: nearer to its aim the shift has arrived
-PLACED = 0.9  # of a swing, up to which its foothold may change
-RATE_TIME = 0.02  # s, of the angular velocity's low-pass
-VELOCITY_RATE = 5.0  # times 1 / ramp_time: the velocity is then 4 % from its aim
 STRIDE = 0.3  # of the height, by which a foot may be before or behind the middle of its stance
-# s between steps; after a longer gap filters continue as if it had been this long
-MAX_GAP = 0.05
 
 
 class TrotFeedback(NamedTuple):
@@ -274,7 +263,8 @@ class TrotGait:
             raise GaitError(
                 f"the gait is at {self._time:g} s: {time:g} s is over, or reset it"
             )
-        dt = min(time - self._time, MAX_GAP) if np.isfinite(self._time) else 0.0
+        # after a longer gap filters continue as if it had been 0.05 s
+        dt = min(time - self._time, 0.05) if np.isfinite(self._time) else 0.0
         self._time = time
         standing = not np.isfinite(self._lift_off_at)
         self._attitude.update(dt, R_world_root, angular_velocity, parallel=standing)
@@ -336,10 +326,12 @@ class TrotGait:
         )
         if np.isfinite(omega).all():
             turn = np.array([omega[1], -omega[0]])
-            self._rate += (1.0 - np.exp(-dt / RATE_TIME)) * (turn - self._rate)
+            # low-pass of 20 ms
+            self._rate += (1.0 - np.exp(-dt / 0.02)) * (turn - self._rate)
         if 0.5 * self._period > p.capture_time:
             return np.zeros(2), False
-        up = limit_tilt(self._attitude.normal(1.0), MAX_TILT)
+        # swing feet and placement make up for 0.5 rad at most
+        up = limit_tilt(self._attitude.normal(1.0), 0.5)
         tilt = -up[:2] / up[2]  # (pitch, -roll) at small angles, from the ground
         place = self._free * p.height * (tilt + p.capture_time * self._rate)
         place, bounded = _bounded(place, p.max_placement)
@@ -352,8 +344,9 @@ class TrotGait:
         if time < p.start_delay:
             return False
         away = float(np.linalg.norm(self._shift - self._wanted))
+        # nearer to its aim than a thousandth of the height the shift has arrived
         waits = (
-            feedback and away > SHIFTED * p.height and time < p.start_delay + p.max_wait
+            feedback and away > 0.001 * p.height and time < p.start_delay + p.max_wait
         )
         self._waited |= waits
         return not waits
@@ -371,7 +364,8 @@ class TrotGait:
         feet = np.empty((4, 3))
         for i in range(4):
             middle = self.home[i].copy()
-            if swing[i] and inside[i] < PLACED * self._swing_time:
+            # a foothold may change for nine tenths of its swing
+            if swing[i] and inside[i] < 0.9 * self._swing_time:
                 self._places[i] = place
             middle[:2] += self._shift + self._places[i]
             if swing[i] and not self._swinging[i]:
@@ -428,7 +422,8 @@ class TrotGait:
         """Velocity (4, 3), m/s, of the trunk over the ground at each foot, changed gradually."""
         p = self.parameters
         if time >= self._lift_off_at:
-            rate = VELOCITY_RATE / max(p.ramp_time, 1e-6)
+            # the velocity is then 4 % from its aim
+            rate = 5.0 / max(p.ramp_time, 1e-6)
             self._velocity, self._acceleration = critically_damped(
                 self._velocity, self._acceleration, self._wanted_velocity, rate, dt
             )

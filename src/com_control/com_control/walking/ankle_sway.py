@@ -29,15 +29,6 @@ from com_model.arrays import Array
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.kinematics import body_poses
 
-RADIUS, RADIUS_FRACTION = 0.01, 0.04  # m; of the CoM's height, at most
-TURN_TIME, TURNS = 8.0, 3  # s
-SETTLING = 2.0  # s, after its begin, which do not count
-SPEED_TIME = 0.4  # s, in which a joint's speed is measured
-MOST_ERROR = 0.2  # of the stiffness: a larger sigma explains nothing
-# rad, finer than any encoder: of drives that do not deflect, rounding of 64 bits has a slope, too
-_RESOLUTION = 1e-9
-LEAST_SAMPLES = 100
-
 
 def plan_sway(walker: Walker, q: Array) -> Walk:
     """Plans the sway from the robot's present stance, at a walk's CoM height.
@@ -52,15 +43,18 @@ def plan_sway(walker: Walker, q: Array) -> Walk:
     Raises:
         PlanError: the feet are not on one plane, or the legs do not reach.
     """
-    stance, span = find_stance(walker.biped, q), 0.5 * TURN_TIME * TURNS
+    # three turns
+    turn_time = 8.0  # s, of a turn
+    stance, span = find_stance(walker.biped, q), 0.5 * turn_time * 3
     timing = make_plan(WalkRequest(steps=0), walker.biped, stance).timing
     plan = WalkPlan(stance.feet, (), replace(timing, start_time=span, stop_time=span))
     samples = plan.sample(plan.grid(walker.dt))
-    turns, left = samples.time / TURN_TIME, (plan.duration - samples.time) / TURN_TIME
+    turns, left = samples.time / turn_time, (plan.duration - samples.time) / turn_time
     rise = np.minimum(quintic(2.0 * turns)[0], quintic(2.0 * left)[0])[:, None]
     com, angle = samples.com.copy(), 2.0 * np.pi * turns
     circle = rise * np.column_stack((np.cos(angle), np.sin(angle)))
-    com[:, :2] += min(RADIUS, RADIUS_FRACTION * timing.com_height) * circle
+    # 1 cm, and at most 4 % of the CoM's height
+    com[:, :2] += min(0.01, 0.04 * timing.com_height) * circle
     return replace(walker.play(plan, replace(samples, com=com)), fed_back=False)
 
 
@@ -102,10 +96,11 @@ def fit_ankles(
 
     Raises:
         BipedError: an ankle has not two joints, too few readings have wrenches, or deflections
-            do not follow from the moments: MOST_ERROR.
+            do not follow from the moments: the standard deviation is above a fifth.
     """
     soles = SoleZmp(biped)
-    since = samples[0][0].time + SETTLING if samples else 0.0
+    # the first 2 s do not count
+    since = samples[0][0].time + 2.0 if samples else 0.0
     known = [
         (reading.time, reading.position, q, soles.wrenches_at_soles(reading.wrenches))
         for reading, q in samples
@@ -113,13 +108,15 @@ def fit_ankles(
         and reading.wrenches is not None
         and np.isfinite(reading.wrenches).all()
     ]
-    if len(known) < LEAST_SAMPLES:
+    least = 100
+    if len(known) < least:
         raise BipedError(
-            f"{len(known)} readings of the sway have both wrenches, {LEAST_SAMPLES} are needed: "
+            f"{len(known)} readings of the sway have both wrenches, {least} are needed: "
             "check the feet's sensors"
         )
     time, Q, target, wrenches = (np.array(x) for x in zip(*known, strict=True))
-    k = max(int(0.5 * SPEED_TIME / np.median(np.diff(time))), 1)
+    # a joint's speed is measured within 0.4 s
+    k = max(int(0.2 / np.median(np.diff(time))), 1)
     speed = (Q[2 * k :] - Q[: -2 * k]) / (time[2 * k :] - time[: -2 * k])[:, None]
     Q, target, wrenches = Q[k:-k], target[k:-k], wrenches[k:-k]
     poses, found = body_poses(biped.model.bodies, Q), []
@@ -133,7 +130,8 @@ def fit_ankles(
         slope, sigma = _fit_slope(
             (target - Q)[:, index], np.array(tau).T, speed[:, index]
         )
-        if not 0.0 < sigma < MOST_ERROR * slope:
+        # of the stiffness: a larger sigma explains nothing
+        if not 0.0 < sigma < 0.2 * slope:
             raise BipedError(
                 f"the sway does not show how stiff {' and '.join(joints)} are: {1e6 * slope:.3g} "
                 f"± {1e6 * sigma:.2g} urad/(N m); encoders may be too coarse, or wrenches wrong"
@@ -187,7 +185,9 @@ def _fit_slope(deflection: Array, torque: Array, speed: Array) -> tuple[float, f
     A = np.column_stack((tau, qd))
     x, *_ = np.linalg.lstsq(A, away, rcond=None)
     left = (away - A @ x).reshape(2, -1)
-    square = float(np.mean(left**2)) + _RESOLUTION**2
+    # rad, finer than any encoder: of drives that do not deflect, rounding of 64 bits has a
+    # slope, too
+    square = float(np.mean(left**2)) + 1e-9**2
     r = min(max(float(np.mean(left[:, 1:] * left[:, :-1])) / square, 0.0), 0.999)
     covariance = np.linalg.pinv(A.T @ A) * square * (1.0 + r) / (1.0 - r)
     return float(x[0]), float(np.sqrt(covariance[0, 0]))

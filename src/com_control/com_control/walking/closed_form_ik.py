@@ -12,8 +12,6 @@ import numpy as np
 from com_control.walking.biped import BipedLeg, meeting_point
 from com_model.arrays import Array
 
-_EXACT = 1e-9  # m, or cosine, by which a leg may miss the pattern
-
 
 def fits_closed_form(leg: BipedLeg) -> bool:
     """Whether the closed form can solve a leg.
@@ -30,7 +28,8 @@ def fits_closed_form(leg: BipedLeg) -> bool:
         abs(float(w[3] @ (hip - ankle))),
     )
     free = float(np.linalg.norm(np.cross(w[0], w[2]))) >= 1e-3
-    return free and bool(max(hip_gap, ankle_gap, square, parallel, aside) <= _EXACT)
+    # m, or cosine, by which a leg may miss the pattern
+    return free and bool(max(hip_gap, ankle_gap, square, parallel, aside) <= 1e-9)
 
 
 def pack_leg(leg: BipedLeg, mass: float, out: Any) -> Array:

@@ -31,9 +31,7 @@ from com_model.geometry.rotations import UP, rotations_about
 from com_model.sesc.sesc import Sesc
 
 TOLERANCE = 1e-9  # m; rad, between the angles that two legs ask of one drive
-_FIRST_YAW, _SECANTS, _SAME = 1e-3, 8, 1e-6  # rad; _SAME: where they count as one
-_LIMIT = 1e-9  # rad, over a limit, that is within it
-_MARGIN = 1e-3  # fraction of the way from the middle to the nearest point that is left
+_SAME = 1e-6  # rad, between yaws that count as one
 UPRIGHT = np.eye(3)
 empty = np.empty
 
@@ -131,7 +129,7 @@ class ClosedFormSolver(Solver):
         robot["upper_fraction"] = 1.0 - masses / biped.model.mass
         R, p = biped.root_in_pelvis()
         robot["offset"] = p + R @ Sesc(biped.model).com(biped.posture)
-        robot["lower"], robot["upper"] = self._lower - _LIMIT, self._upper + _LIMIT
+        robot["lower"], robot["upper"] = self._lower - 1e-9, self._upper + 1e-9
         robot["nominal"] = self._nominal
         point = np.empty(3), np.empty((3, 3)), np.empty((2, 3, 4))
         self._place = entry_point(
@@ -210,7 +208,8 @@ class ClosedFormSolver(Solver):
                 self.map_pelvis(middle + fraction * (pelvis - middle), feet, R)[2] == 0
             )
             inside, outside = (fraction, outside) if fine else (inside, fraction)
-        return middle + (1.0 - _MARGIN) * inside * (pelvis - middle)
+        # a thousandth of the way from the middle to the nearest point is left
+        return middle + (1.0 - 1e-3) * inside * (pelvis - middle)
 
     def _middle(self, feet: Array, R: Array) -> Array:
         """Pelvis position over the middle of the ankles, with the legs well bent."""
@@ -499,8 +498,8 @@ def _turned(R: Array, yaw: Array) -> Array:
 
 def _find_root(function: Callable[[Array], Array], x: Array, y: Array) -> Array:
     """Elementwise roots (N,) of a function by secants, from x with y = f(x)."""
-    new = x + _FIRST_YAW
-    for _ in range(_SECANTS):
+    new = x + 1e-3
+    for _ in range(8):
         last, y = y, function(new)
         steps, left = np.zeros(len(x)), (np.abs(y) > TOLERANCE) & (y != last)
         np.divide(y * (new - x), y - last, out=steps, where=left)

@@ -11,9 +11,6 @@ from com_model.arrays import Array
 from com_model.parameters import check_options, parameter
 
 SIDES = ("left", "right")
-_MAX_STEPS = 10_000
-MAX_TURN = 0.8  # rad between both feet
-_FARTHEST = 1e6  # m and rad
 
 
 @dataclass(frozen=True)
@@ -40,15 +37,16 @@ class Footstep:
     def __post_init__(self) -> None:
         if self.side not in SIDES:
             raise PlanError(f"side is {self.side!r}: give left or right")
+        farthest = 1e6  # m and rad
         for field in fields(self)[1:]:
             value = getattr(self, field.name)
             if not (isinstance(value, (int, float)) and isfinite(value)):
                 raise PlanError(
                     f"{field.name} of a footstep is {value}: give a finite number"
                 )
-            if abs(value) > _FARTHEST:
+            if abs(value) > farthest:
                 raise PlanError(
-                    f"{field.name} of a footstep is {value:g}: give at most {_FARTHEST:g}"
+                    f"{field.name} of a footstep is {value:g}: give at most {farthest:g}"
                 )
 
     @property
@@ -62,7 +60,7 @@ class WalkParameters:
     """A walk straight on, to the side, or in a turn; the defaults are those of [CCGD]."""
 
     steps: int = parameter(
-        6, "of which the last sets both feet side by side", (0, _MAX_STEPS)
+        6, "of which the last sets both feet side by side", (0, 10_000)
     )
     step_length: float = parameter(
         0.3, "m, by which each foot passes the other; negative: backwards", (-inf, inf)
@@ -197,9 +195,10 @@ def check_footsteps(
 def _check_pair(feet: dict[str, Footstep], step: int | None, min_width: float) -> None:
     left, right = feet["left"], feet["right"]
     turn = abs(wrap_angle(left.yaw - right.yaw))
-    if turn > MAX_TURN:
+    most_turn = 0.8  # rad, between both feet
+    if turn > most_turn:
         raise PlanError(
-            f"turns by {turn:.3f} rad to the other foot, at most {MAX_TURN:.3f}", step
+            f"turns by {turn:.3f} rad to the other foot, at most {most_turn:.3f}", step
         )
     away = left.position - right.position
     for foot in (left, right):

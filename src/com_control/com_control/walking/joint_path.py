@@ -12,13 +12,8 @@ from com_model.arrays import Array
 from com_model.joint_path import JointPath
 from com_model.model import RobotModel
 
-_ROUNDING = 1e-6  # fraction of a speed limit
 _ZERO = 1e-9  # rad or m; a shorter distance takes no time
-MAX_APPROACH_TIME, APPROACH_STEP = 120.0, 0.01  # s; between its points
-MEASURED = (
-    0.02  # rad or m, by which noise and zeros of encoders put a joint beyond its limit
-)
-_PEAK = 1.875  # of a quintic's speed over its mean speed
+MAX_APPROACH_TIME = 120.0  # s
 
 
 def plan_approach(
@@ -31,7 +26,8 @@ def plan_approach(
     """Path from one posture to another along a straight line, stationary at both ends.
 
     Args:
-        start: (n,) rad or m, as measured: joints at a limit may read MEASURED beyond it.
+        start: (n,) rad or m, as measured: noise and biases of encoders may put a
+            joint 0.02 rad or m beyond its limit.
         goal: (n,) rad or m.
         model: the robot, with the limits of its joints.
         min_duration: s, shortest duration.
@@ -44,10 +40,11 @@ def plan_approach(
         PlanError: a joint on the way may not move, or so slowly that it would take too long.
     """
     within = np.clip(start, model.lower, model.upper)
-    start = np.where(np.abs(within - start) <= MEASURED, within, start)
+    start = np.where(np.abs(within - start) <= 0.02, within, start)
     way = goal - start
     limits = np.maximum(speed_fraction * model.velocity_limits, 1e-9)
-    needed = np.where(np.abs(way) > _ZERO, _PEAK * np.abs(way) / limits, 0.0)
+    # of a quintic's speed over its mean speed
+    needed = np.where(np.abs(way) > _ZERO, 1.875 * np.abs(way) / limits, 0.0)
     j = int(np.argmax(needed))
     if needed[j] > MAX_APPROACH_TIME:
         raise PlanError(
@@ -57,7 +54,7 @@ def plan_approach(
             "correct the limit in the URDF, or bring the robot to its nominal posture"
         )
     span = max(min_duration, float(needed[j]))
-    return JointPath.through([start, goal], span, APPROACH_STEP)
+    return JointPath.through([start, goal], span, 0.01)  # s between its points
 
 
 def _unit(model: RobotModel, joint: int) -> str:
@@ -91,7 +88,8 @@ def check_path(model: RobotModel, path: JointPath) -> None:
             "another height"
         )
     speeds = np.maximum(np.abs(path.qd), _inner_speeds(path))
-    excess = speeds - model.velocity_limits * (1.0 + _ROUNDING) - _ZERO
+    # of a speed limit
+    excess = speeds - model.velocity_limits * (1.0 + 1e-6) - _ZERO
     i, j = np.unravel_index(int(np.argmax(excess)), excess.shape)
     if excess[i, j] > 0.0:
         raise PlanError(

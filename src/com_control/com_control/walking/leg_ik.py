@@ -25,24 +25,6 @@ from com_model.geometry.vector_kernels import (
 Rows = tuple[Vector, Vector, Vector]  # a matrix (3, 3) by its rows
 
 LEAST = 1e-300  # least pivot: a singular matrix yields a very long step, not NaN
-_TAN_PI_8 = 0.41421356237309503
-# Series of atan(x) / x - 1 in x^2, economised on |x| <= tan(pi / 8): error 2e-18.
-_ATAN_1, _ATAN_2, _ATAN_3 = (
-    -0.3333333333333333,
-    0.19999999999995519,
-    -0.1428571428466583,
-)
-_ATAN_4, _ATAN_5, _ATAN_6 = (
-    0.11111111015196207,
-    -0.09090904575601479,
-    0.07692183130929268,
-)
-_ATAN_7, _ATAN_8, _ATAN_9 = (
-    -0.06664510590458302,
-    0.05858141383948651,
-    -0.050854100046779774,
-)
-_ATAN_10, _ATAN_11 = 0.0392305029451484, -0.019175464973476723
 
 inner = njit(
     error_model="numpy"
@@ -145,19 +127,27 @@ def atan2_without_branches(y: float, x: float) -> float:
         x: first coordinate.
 
     Returns:
-        The angle, rad, right to 5e-16; 0 where both are 0; NaN where one is.
+        The angle, rad, right to 5e-16; 0 where both are 0; NaN where one is. By a series of
+        atan(x) / x - 1 in x^2, economised on |x| <= tan(pi / 8): error 2e-18.
     """
     wide, tall = np.abs(x), np.abs(y)
     high = tall if tall > wide else wide
     low = wide if tall > wide else tall
-    steep = low > _TAN_PI_8 * high
+    steep = low > 0.41421356237309503 * high
     above = low - high if steep else low
     below = low + high if steep else high
     r = above / (below if below > 0.0 else 1.0)
     z = r * r
-    p = _ATAN_8 + z * (_ATAN_9 + z * (_ATAN_10 + z * _ATAN_11))
-    p = _ATAN_4 + z * (_ATAN_5 + z * (_ATAN_6 + z * (_ATAN_7 + z * p)))
-    p = _ATAN_1 + z * (_ATAN_2 + z * (_ATAN_3 + z * p))
+    p = 0.05858141383948651 + z * (
+        -0.050854100046779774 + z * (0.0392305029451484 + z * -0.019175464973476723)
+    )
+    p = 0.11111111015196207 + z * (
+        -0.09090904575601479
+        + z * (0.07692183130929268 + z * (-0.06664510590458302 + z * p))
+    )
+    p = -0.3333333333333333 + z * (
+        0.19999999999995519 + z * (-0.1428571428466583 + z * p)
+    )
     angle = r + r * (z * p)
     angle = angle + 0.25 * pi if steep else angle
     angle = 0.5 * pi - angle if tall > wide else angle

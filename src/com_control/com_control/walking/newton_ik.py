@@ -68,11 +68,6 @@ ROBOT = np.dtype(
         ("warm", "i8"),  # 0: the next search starts from the nominal posture
     ]
 )
-STEPS = 60
-_LONGEST = 0.4  # rad or m, longest step
-_JUMP = 0.05  # rad or m, between two points of a path that is not smooth
-_TRIES = 6
-_MEETS = 1e-7  # m and rad, error of the soles at the nearest CoM
 
 
 class Target(NamedTuple):
@@ -221,13 +216,14 @@ def find_state(robot: Record, target: Target, tolerance: float, state: Array) ->
     step, trial, R = np.empty(15), np.empty(15), rows(target.R_pelvis)
     size = linearize(robot, target, state, now)
     damping = 1e-14
-    for _ in range(STEPS):
+    most = 0.4  # rad or m, longest step
+    for _ in range(60):
         if not size > tolerance:
             break
         find_step(now, damping, step)
         longest = np.max(np.abs(step))
-        if longest > _LONGEST:
-            step *= _LONGEST / longest
+        if longest > most:
+            step *= most / longest
         step[0], step[1], step[2] = turned(R, vector(step))
         for k in range(15):
             trial[k] = state[k] + step[k]
@@ -256,7 +252,8 @@ def predict_state(states: Array) -> None:
         farthest = max(farthest, abs(states[0, k] - states[1, k]))
     for k in range(15):
         last = states[0, k]
-        if farthest < _JUMP:
+        # rad or m, between two points of a path that is not smooth
+        if farthest < 0.05:
             states[0, k] += last - states[1, k]
         states[1, k] = last
 
@@ -478,7 +475,8 @@ class NewtonSolver(Solver):
         self.robot["warm"] = 0
         stalled = f"feet and CoM come no nearer than {best:.3g} m to their targets"
         rest = self._errors(com, feet, R)(self.find_nearest(com, feet, R))
-        met = np.abs(rest[:12]).max() <= _MEETS
+        # m and rad, error of the soles at the nearest CoM
+        met = np.abs(rest[:12]).max() <= 1e-7
         nearest = com - R @ rest[12:] if met else np.full(3, np.nan)
         return self._nominal, starts[0][:3], problem or stalled, nearest
 
@@ -486,7 +484,7 @@ class NewtonSolver(Solver):
         pelvis = feet[:, :, 3].mean(axis=0) - R @ self.robot["soles"][0]
         rng = np.random.default_rng(0)
         others = []
-        for _ in range(_TRIES):
+        for _ in range(6):
             q = np.clip(
                 self._nominal + rng.uniform(-0.4, 0.4, 12), self._lower, self._upper
             )

@@ -25,14 +25,6 @@ from com_model.bodies import Indices
 from com_model.compiled import compiled
 from com_model.geometry.vector_kernels import Vector, add, cross, dot, row, sub, turned
 
-STEPS = 40
-_DIFFERENCE = 1e-6  # m, of the differences that give a first Jacobian
-_LONGEST = 0.25  # m, longest step of the pelvis
-_NEAR = 4e-4  # m^2, squared distance between points of a path
-_SMOOTH = 1e-6  # m^2, squared second difference of points of a smooth path
-STEP, PRECISION = 0.001, 0.001  # m, a of eq. 20 and epsilon ([CCGD] Table 3)
-_MOST_STEPS = 10_000  # of these, a point
-
 
 class Guess(NamedTuple):
     """A guess of the pelvis.
@@ -60,7 +52,7 @@ def inverse_by_differences(
         t: m, place of the pelvis.
         com: m, the CoM there.
     """
-    h = _DIFFERENCE
+    h = 1e-6  # m
     x = sub(com_of_pelvis(robot, com_map, (t[0] + h, t[1], t[2])), com)
     y = sub(com_of_pelvis(robot, com_map, (t[0], t[1] + h, t[2])), com)
     z = sub(com_of_pelvis(robot, com_map, (t[0], t[1], t[2] + h)), com)
@@ -114,15 +106,16 @@ def find_pelvis(
     size = dot(e, e)
     goal = tolerance * tolerance
     fresh = False
-    for _ in range(STEPS):
+    longest = 0.25  # m, longest step of the pelvis
+    for _ in range(40):
         if size <= goal:
             break
         if not known:
             B, known, fresh = inverse_by_differences(robot, com_map, t, com), True, True
         s = turned(B, e)
         length = dot(s, s)
-        if length > _LONGEST * _LONGEST:
-            s = scale(_LONGEST / sqrt(length), s)
+        if length > longest * longest:
+            s = scale(longest / sqrt(length), s)
         better = False
         for _ in range(8):
             t_new = add(t, s)
@@ -175,7 +168,8 @@ def predict_pelvis(robot: Record, com: Vector, R: Rows) -> Vector:
     last = robot.pelvis
     t1, t2, t3 = row(last, 0), row(last, 1), row(last, 2)
     step, bend = sub(t1, t2), combine(1.0, t1, -2.0, t2, 1.0, t3)
-    if robot.solved >= 3 and dot(step, step) < _NEAR and dot(bend, bend) < _SMOOTH:
+    # m^2: points of a path, and of a smooth one by their second difference
+    if robot.solved >= 3 and dot(step, step) < 4e-4 and dot(bend, bend) < 1e-6:
         return extrapolate(t1, t2, t3)
     return t1
 
@@ -317,17 +311,19 @@ def solve_in_steps(
         outcomes: (N,), set.
     """
     robot, t = robots[0], vector(pelvis)
+    precision = 0.001  # m, epsilon ([CCGD] Table 3)
     for i in range(len(com)):
         targets, target = read_targets(R[i], feet[i]), row(com, i)
         com_map = make_map(robot, targets)
-        for _ in range(_MOST_STEPS):
+        for _ in range(10_000):
             away = sub(target, com_of_pelvis(robot, com_map, t))
             error = sqrt(dot(away, away))
-            if not error >= PRECISION:
+            if not error >= precision:
                 break
-            t = add(t, scale(STEP / error, away))
+            # m, a of eq. 20 ([CCGD] Table 3)
+            t = add(t, scale(0.001 / error, away))
         outcomes[i] = find_angles(robot, com_map, targets, t)
-        outcomes[i] |= CONVERGED if error < PRECISION else STALLED
+        outcomes[i] |= CONVERGED if error < precision else STALLED
         set_values(robot, t, error, values[i])
 
 

@@ -16,7 +16,7 @@ that changes the joint targets returns a JointPath, later than now, that ends st
 feet on the ground. So nothing worse than a finished walk happens when no further command
 follows. Before it is sent it must pass limited(); target_at() returns the limited joint targets
 of any time, for streamed trajectory points. There a Stabiliser's feedback is added, on walks and
-while the robot stands; it is faded in and out within BLEND.
+while the robot stands; it is faded in and out within 0.5 s.
 """
 
 from contextlib import suppress
@@ -36,12 +36,7 @@ from com_control.walking.walk_monitor import Reading, WalkChecks
 from com_control.walking.walk_plan import WalkInstant, quintic
 from com_model.arrays import Array
 
-HALT_TIME = 0.3  # s, in which an interrupted motion comes to a stop
-SPEED_FRACTION = 0.25  # of the joints' speed limits, on the way to the first posture
 MAX_GAP = 0.1  # s between readings, for which feedback and a plan's waiting count
-SWAY_TIME = 0.3  # s, for which a robot that stood may seem not to
-BLEND = 0.5  # s, in which feedback is faded in and out
-SLIP = 0.01  # m and rad, by which soles may move to each other on that way
 
 
 class WalkPhase(IntEnum):
@@ -208,11 +203,13 @@ class WalkSession:
         start = reading.time + self._delay
         posture, first = self.commanded_posture(reading.position), walk.path.q[0]
         try:
+            # with a quarter of the joints' speed limits
             way = plan_approach(
-                posture, first, self._biped.model, self._approach_time, SPEED_FRACTION
+                posture, first, self._biped.model, self._approach_time, 0.25
             )
             moved = sole_slip(self._biped, way.q[:: max(len(way.q) // 10, 1)])
-            if moved > SLIP:
+            # soles may move by 0.01 m or rad to each other on that way
+            if moved > 0.01:
                 raise PlanError(
                     f"on the way to the walk's first posture the soles would slip by {moved:.3f} m "
                     "or rad: bring the robot nearer to its nominal posture, or give a com_height "
@@ -364,7 +361,7 @@ class WalkSession:
         stabiliser, reading = self.stabiliser, self._reading
         if stabiliser is None or reading is None:
             return q, qd
-        passed = min(max(reading.time - self._asked_at, 0.0), MAX_GAP) / BLEND
+        passed = min(max(reading.time - self._asked_at, 0.0), MAX_GAP) / 0.5
         self._asked_at, followed, rate = (
             reading.time,
             self._walk_to_follow(reading),
@@ -449,9 +446,9 @@ class WalkSession:
             return
         if not problem:
             self._stood = reading.time
+        # a robot that stood may seem not to for 0.3 s
         recently = (
-            abs(reading.time - self._stood) < SWAY_TIME
-            and self.state is WalkPhase.READY
+            abs(reading.time - self._stood) < 0.3 and self.state is WalkPhase.READY
         )
         if problem and recently and not self.problem(reading, sways=True):
             return
@@ -540,7 +537,8 @@ class WalkSession:
     def _halt(self, reason: str, state: WalkPhase, now: float) -> JointPath:
         assert self._commanded is not None  # noqa: S101 - it moves
         assert self.walk is not None  # noqa: S101
-        path = self._commanded.halted(now + self._delay, HALT_TIME)
+        # an interrupted motion comes to a stop in 0.3 s
+        path = self._commanded.halted(now + self._delay, 0.3)
         order = self._command(path, now)
         self.outcome = WalkOutcome(
             False, reason, self.walk.steps_made(now - self._begin)

@@ -11,10 +11,6 @@ from com_control.walking.footsteps import Footstep
 from com_model import Sesc
 from com_model.arrays import Array, FrozenArrays
 
-MAX_SOLE_TILT = 0.05  # rad, by which a sole may be off the ground's plane
-
-MAX_SOLE_STEP = 0.02  # m, by which one sole may be higher than the other
-
 
 @dataclass(frozen=True, eq=False)
 class Stance(FrozenArrays):
@@ -51,7 +47,8 @@ def find_stance(biped: Biped, q: ArrayLike) -> Stance:
     normal /= np.linalg.norm(normal)
     away = float(normal @ (poses[0, :, 3] - poses[1, :, 3]))
     tilt = float(np.arccos(np.clip(poses[:, :, 2].mean(axis=0) @ normal, -1.0, 1.0)))
-    if abs(away) > MAX_SOLE_STEP or tilt > MAX_SOLE_TILT:
+    # m, by which one sole may be higher than the other; rad, between a sole and the plane
+    if abs(away) > 0.02 or tilt > 0.05:
         raise PlanError(
             f"the soles are not on one plane: the left one is {1e3 * away:.0f} mm above the right "
             f"one and they are tilted by {tilt:.3f} rad; bring both feet flat to the ground"

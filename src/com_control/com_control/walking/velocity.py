@@ -27,7 +27,6 @@ from com_model.arrays import Array
 AHEAD = 2  # steps that are planned beyond the present one
 KEPT = 3  # steps that are over, from which on a walk is planned again
 TURN = 0.25  # rad, at most, of a step
-SIDE = 0.6  # of the distance between the feet, at most, of a pair of steps to the side
 
 
 class VelocityWalker:
@@ -127,7 +126,8 @@ class VelocityWalker:
         timing: Timing,
     ) -> tuple[Footstep, ...]:
         period = timing.step_time + timing.double_support
-        most = np.array([self._longest, SIDE * self._half_width, TURN])
+        # a pair of steps to the side: 0.6 of the distance between the feet at most
+        most = np.array([self._longest, 0.6 * self._half_width, TURN])
         ahead, aside, turn = np.clip(velocity * period, -most, most).tolist()
         count = AHEAD + 1 if np.any(velocity) else 1
         way = WalkParameters(

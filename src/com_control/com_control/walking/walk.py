@@ -22,17 +22,6 @@ from com_model.joint_path import JointPath
 # ccgd: the pelvis is found by the paper's algorithm, in steps of 1 mm.
 METHODS = ("exact", "refined", "ccgd")
 
-# CoM in a walk over its height as the robot stands: knees are not straight
-HEIGHT_FRACTION = 0.98
-
-STEP_FRACTION = 0.2  # length of a step over the height of the CoM
-
-MAX_DURATION = 300.0  # s; a longer walk is given in parts
-
-LIFT_FRACTION = 0.1  # height of a step over that
-
-SHORT_SUPPORT = 0.7  # of a step's time, between two steps of legs with five joints
-
 
 @dataclass(frozen=True)
 class WalkRequest:
@@ -99,12 +88,14 @@ def complete_request(request: WalkRequest, biped: Biped, stance: Stance) -> Walk
         com_height=sizes.com_height,
     )
     request = request.with_defaults(configured)
-    height = request.com_height or HEIGHT_FRACTION * float(stance.com[2])
+    # a little lower than as the robot stands: knees are not straight
+    height = request.com_height or 0.98 * float(stance.com[2])
     left, right = stance.feet
+    # height and length of a step over the height of the CoM
     fitting = WalkRequest(
         com_height=height,
-        step_height=LIFT_FRACTION * height,
-        step_length=STEP_FRACTION * height,
+        step_height=0.1 * height,
+        step_length=0.2 * height,
         half_width=0.5 * (left.y - right.y),
     )
     return request.with_defaults(fitting)
@@ -133,16 +124,18 @@ def make_plan(request: WalkRequest, biped: Biped, stance: Stance) -> WalkPlan:
     own = {"zmp_x": zmp_x, "zmp_y": zmp_y, "min_width": min_width(biped)}
     timing = Timing(**own, **fields_for(request, Timing))
     if any(leg.free for leg in biped.legs):  # which standing on one foot tilts
-        between = request.double_support or SHORT_SUPPORT * timing.step_time
+        # of a step's time, between two steps, of legs with five joints
+        between = request.double_support or 0.7 * timing.step_time
         timing = replace(timing, sway=0.5 * timing.step_time, double_support=between)
     steps = request.footsteps or plan_footsteps(
         WalkParameters(**fields_for(request, WalkParameters)), stance.feet
     )
-    longest = MAX_DURATION - timing.start_time - timing.stop_time
+    most_time = 300.0  # s; a longer walk is given in parts
+    longest = most_time - timing.start_time - timing.stop_time
     max_steps = int(longest // (timing.step_time + timing.double_support))
     if len(steps) > max_steps:
         raise PlanError(
-            f"{len(steps)} steps would take longer than {MAX_DURATION:g} s, which is too long for "
+            f"{len(steps)} steps would take longer than {most_time:g} s, which is too long for "
             f"one plan: give at most {max_steps} at a time"
         )
     return WalkPlan(stance.feet, steps, timing)

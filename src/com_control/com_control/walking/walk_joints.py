@@ -93,10 +93,6 @@ def solve_joints(ik: ComIk, samples: Samples, since: float = 0.0) -> WalkJoints:
     return WalkJoints(samples.time, q, qd, path.pelvis, path.R_pelvis, path.errors)
 
 
-# fraction of the weight that the ground must give in a plan: the ZMP divides by that force
-_LEAST_GROUND_FORCE = 0.05
-
-
 @dataclass(frozen=True, eq=False)
 class RobotPath:
     """Motion of a whole robot, at N times dt apart.
@@ -162,7 +158,8 @@ def multi_body_zmp(
     F, N = wrench[:, :3], wrench[:, 3:]
     weight = dynamics.model.mass * GRAVITY
     least = int(np.argmin(F[:, 2]))
-    if not F[least, 2] > _LEAST_GROUND_FORCE * weight:
+    # fraction of the weight that the ground must give in a plan: the ZMP divides by that force
+    if not F[least, 2] > 0.05 * weight:
         raise PlanError(
             f"at {least * path.dt:.3f} s the ground would carry {F[least, 2]:.1f} N of a robot of "
             f"{weight:.1f} N: there is no ZMP; let the CoM rise and fall more slowly"
@@ -186,14 +183,6 @@ def differences(values: Array, dt: float) -> tuple[Array, Array]:
     before = np.concatenate((values[:1], values[:-1]))
     after = np.concatenate((values[1:], values[-1:]))
     return (after - before) / (2.0 * dt), (after - 2.0 * values + before) / dt**2
-
-
-PASSES = 6
-
-# m, distance of the robot's ZMP to the planned one that counts as met
-ZMP_TOLERANCE = 1e-4
-
-_LEVERS = 0.5, 3.0  # least and greatest k
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,7 +209,7 @@ def refine(
     ik: ComIk,
     plan: WalkPlan,
     dt: float = 0.01,
-    passes: int = PASSES,
+    passes: int = 6,
     since: float = 0.0,
 ) -> RefinedWalk:
     """Computes joint angles with which the robot's ZMP is the planned one.
@@ -257,7 +246,9 @@ def refine(
 
     done = [solve(plan.sample(time))]
     lever, reason = np.ones(2), ""
-    while done[-1].errors[0] > ZMP_TOLERANCE and len(done) <= passes:
+    # m, distance of the robot's ZMP to the planned one that counts as met
+    near_enough = 1e-4
+    while done[-1].errors[0] > near_enough and len(done) <= passes:
         now = done[-1]
         shift = correction(
             now.samples, now.zmp[:, :2] - now.samples.zmp[:, :2], lever, dt
@@ -271,11 +262,11 @@ def refine(
     best = min(done, key=lambda one: float(one.errors[0]))
     reason = reason or (
         f"the ZMP stays {1e3 * best.errors[0]:.3g} mm from the planned one after {len(done) - 1} "
-        f"passes, {1e3 * ZMP_TOLERANCE:.3g} mm were wanted"
+        f"passes, {1e3 * near_enough:.3g} mm were wanted"
     )
     errors = np.concatenate([one.errors for one in done])
     return replace(
-        best, errors=errors, reason="" if errors.min() <= ZMP_TOLERANCE else reason
+        best, errors=errors, reason="" if errors.min() <= near_enough else reason
     )
 
 
@@ -329,7 +320,7 @@ def _lever(samples: Samples, shift: Array, moved: Array, dt: float) -> Array:
     found = np.sum((shift - moved) * push, axis=0) / np.where(
         squares > 0.0, squares, 1.0
     )
-    return np.asarray(np.clip(np.where(squares > 0.0, found, 1.0), *_LEVERS))
+    return np.asarray(np.clip(np.where(squares > 0.0, found, 1.0), 0.5, 3.0))
 
 
 def _shifted(samples: Samples, shift: Array, dt: float) -> Samples:

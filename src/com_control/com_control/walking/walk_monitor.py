@@ -30,7 +30,6 @@ from com_model.dynamics.link_frames import LinkFrames
 from com_model.geometry.vector_kernels import add, cross, set_point, set_product, turned
 from com_model.parameters import live_parameter
 
-MIN_FORCE = 0.02  # fraction of the weight below which the ZMP is not determined
 NO_WRENCHES = np.full((2, 6), np.nan)
 
 
@@ -361,7 +360,8 @@ class SoleZmp:
     """
 
     def __init__(self, biped: Biped) -> None:
-        self.least = MIN_FORCE * biped.model.mass * GRAVITY
+        # N, below which the ZMP is not determined
+        self.least = 0.02 * biped.model.mass * GRAVITY
         mounts = [
             _mount(biped, leg.foot.frame, leg.foot.wrench_frame) for leg in biped.legs
         ]

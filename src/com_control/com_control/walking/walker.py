@@ -19,14 +19,10 @@ from com_control.walking.walk_plan import Samples, WalkPlan, quintic
 from com_model.arrays import Array
 from com_model.dynamics import GRAVITY
 
-LEANS = (0.0, 0.06, 0.12)  # rad, of the pelvis, tried in turn: Timing.pelvis_roll
-WEAK_LEANS = (0.2, 0.12, 0.06)  # where the hips' efforts are small: GR1 with 0.12 falls
 WEAK = "upright the hips' efforts do not carry the weight on one leg"
 
 
 BLEND = 0.4  # s, from the walk as it was planned to the one that stops
-NEAR = 0.01  # m, of the CoM, and 0.05 m/s: what may be blended
-NEAR_SPEED = 0.05
 
 
 class Walker:
@@ -71,7 +67,9 @@ class Walker:
         plan = make_plan(request, self.biped, find_stance(self.biped, q))
         reason = WEAK if hips_are_weak(self.biped) else ""
         problems: list[PlanError] = []
-        for lean in WEAK_LEANS if reason else LEANS:
+        # rad, of the pelvis, tried in turn: Timing.pelvis_roll; where the hips' efforts are
+        # small GR1 falls with 0.12
+        for lean in (0.2, 0.12, 0.06) if reason else (0.0, 0.06, 0.12):
             timing = replace(plan.timing, pelvis_roll=lean)
             leaning = WalkPlan(plan.start, plan.steps, timing) if lean else plan
             try:
@@ -196,7 +194,8 @@ class Walker:
             now.com[0] - then.com[0],
             now.com_velocity[0] - then.com_velocity[0],
         )
-        if np.linalg.norm(away) >= NEAR or np.linalg.norm(faster) >= NEAR_SPEED:
+        # m and m/s, of the CoM: what may be blended
+        if np.linalg.norm(away) >= 0.01 or np.linalg.norm(faster) >= 0.05:
             raise PlanError(f"the CoM would jump by {np.linalg.norm(away):.3f} m")
         other = self.solve(plan, walk.method, t - later)
         own = walk.path.shifted(-later).after(-1e-9)
