@@ -29,22 +29,12 @@ from com_model.sesc import Sesc
 from com_model.urdf.editing import Inertial, correct_body, edit_inertials
 
 RATE = 200.0  # Hz, to which faster samples are averaged
-# of the weight, on all feet: more is a wrong unit or gain of the sensors, no contact
-MOST_PLAUSIBLE = 2.5
-IMPLAUSIBLE_TIME = 0.1  # s, for which an impossible sum of the forces must last
 TIPPED = np.radians(2.0)  # of the loaded sole in a fall: models no longer hold
-UPRIGHT = 0.7  # cosine of the tilt of a loaded sole, by the IMU
 RECOVERY = 2.0  # s, after a fall warning or a fault, before windows count again
-# Positions that all stay the same to the last bit while the feet's wrenches change are stale.
-STALE_TIME, STALE_MEMORY = 0.1, 1.0  # s
-# m, and of the weight, by which a foot's reading must change to show that the robot moves
-STALE_COP, STALE_FORCE = 0.005, 0.05
 STALE = (
     "joint positions stay the same while the wrenches change: check the joints' driver"
 )
 UNEXPLAINED = "no known culprit explains the wrenches: check encoders and force sensors, then reset"
-# of the CoM's height, that a joint moves the CoM by unit: it may be stuck
-NEGLIGIBLE = 1e-3
 JUMPING = (
     "the position of {} jumps back and forth between two values: two drivers publish joint_states, "
     "stop one"
@@ -191,7 +181,8 @@ class HumanoidEstimator:
         self._watch = entry_point(fall.watch_fall, *watch)
         jacobian = Sesc(model).com_and_jacobian(config.nominal_posture(model))[1]
         lever = np.linalg.norm(jacobian, axis=0)
-        self._matters = (lever > NEGLIGIBLE * self.layout.height).astype(np.float64)
+        # a joint that hardly moves the CoM may be stuck
+        self._matters = (lever > 1e-3 * self.layout.height).astype(np.float64)
         self._encoders, self._names = fall.make_watch(model.n_joints), model.joint_names
         readings = self._q, self._matters, 0.0, self._encoders, fall.READINGS
         self._find_stuck = entry_point(fall.find_stuck, *readings)
@@ -360,10 +351,12 @@ class HumanoidEstimator:
             self._held, self._stale = (time, q.copy(), wrenches), False
         elif not self._stale:
             weight, change = self.layout.weight, np.abs(wrenches - then)
-            moved = change[:, 2].max() > STALE_FORCE * weight
-            moved |= change[:, 3:5].max() > STALE_COP * weight
-            self._stale = bool(moved) and time - since > STALE_TIME
-            if not moved and time - since > STALE_MEMORY:
+            # Positions that stay the same to the last bit while a foot's reading changes by more
+            # than 5 % of the weight or 5 mm are stale.
+            moved = change[:, 2].max() > 0.05 * weight
+            moved |= change[:, 3:5].max() > 0.005 * weight
+            self._stale = bool(moved) and time - since > 0.1
+            if not moved and time - since > 1.0:
                 self._held = time, held, wrenches
         return self._stale
 
@@ -371,13 +364,14 @@ class HumanoidEstimator:
         """Freezes when the feet do not carry the robot, or the loaded sole is not horizontal."""
         memory, weight = self._memory, self.layout.weight
         load = float(memory.load.sum())
+        # cosine of the tilt of a loaded sole, by the IMU
         tilted = (
-            self.layout.flat
-            and memory.R_sole[int(np.argmax(memory.load)), 2, 2] < UPRIGHT
+            self.layout.flat and memory.R_sole[int(np.argmax(memory.load)), 2, 2] < 0.7
         )
-        wrong = not SUPPORT_LOAD * weight < load < MOST_PLAUSIBLE * weight or tilted
+        # more on all feet is a wrong unit or gain of the sensors, no contact
+        wrong = not SUPPORT_LOAD * weight < load < 2.5 * weight or tilted
         self._wrong_load = self._wrong_load + self._period if wrong else 0.0
-        if self._wrong_load <= IMPLAUSIBLE_TIME:
+        if self._wrong_load <= 0.1:  # s
             return
         if tilted:
             reason = "the sole that carries the robot is far from horizontal by the imu: the robot "

@@ -20,8 +20,6 @@ from com_model.dynamics import GRAVITY
 from com_model.dynamics.kinematics import body_poses
 from com_model.dynamics.tree_kernels import tree_of
 
-# of the robot whose sensors' tolerances are given
-REFERENCE_MASS, REFERENCE_HEIGHT = 90.3, 0.86
 DEG = np.pi / 180.0
 
 
@@ -160,8 +158,9 @@ def make_layout(model: RobotModel, config: RobotConfig) -> Layout:
     c = bodies.mass @ p_com / model.mass
     height = float(heading[:, 2] @ (c - sole_points.mean(axis=0)))
     parts = _Parts(model.mass * height)
-    force = model.mass / REFERENCE_MASS
-    torque = force * height / REFERENCE_HEIGHT
+    # kg and m of the robot whose sensors' tolerances are given
+    force = model.mass / 90.3
+    torque = force * height / 0.86
     flat = [len(foot.corners) > 0 for foot in config.feet]
 
     mu = np.array([6e-4, 6e-4, 1.5e-3])

@@ -20,8 +20,6 @@ from com_estimation.humanoid.layout import Culprit, Layout
 from com_model.arrays import Array, Indices
 
 PRIOR = 0.03  # prior probability of each cause
-MOST = 3  # constant causes in a model
-KEPT = 12  # models in the averages
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +97,7 @@ class Inference:
     """Posterior over the models, given all windows.
 
     Attributes:
-        models: up to KEPT models, the most probable first.
+        models: up to 12 models, the most probable first.
         free: the model in which all causes are present from the start; its weight is 0.
         probability: (culprits,) that each cause is present.
         onset: (culprits,) s, most probable onset of each; -inf: from the start.
@@ -161,7 +159,8 @@ def infer(
     fixed = np.concatenate(
         [layout.tolerance[base], *(culprits[c.culprit].slab for c in changes)]
     )
-    most = MOST if len(constant) <= 6 else 2
+    # constant causes in a model
+    most = 3 if len(constant) <= 6 else 2
     subsets = [s for k in range(most + 1) for s in combinations(constant, k)]
     stds = np.tile(fixed, (len(subsets), 1))
     place = {int(column): i for i, column in enumerate(base)}
@@ -232,7 +231,7 @@ def infer(
         if w > best[i]:
             best[i], onset_of[i] = w, onset.time
     models = []
-    for flat in np.argsort(weights, axis=None)[::-1][:KEPT]:
+    for flat in np.argsort(weights, axis=None)[::-1][:12]:
         s, j = divmod(int(flat), weights.shape[1])
         if weights[s, j] < 1e-4 * weights.max():
             break

@@ -20,9 +20,6 @@ SUPPORT = 0.24  # s
 HOP = SUPPORT / 3.0
 MEMORY = 60.0  # s, after which a window counts 1/e
 GRID = 5  # windows between two onsets of the grid
-HORIZON = 25  # onsets of the grid that are stored: 10 s
-CHOSEN = 9  # of these that are tried
-SLOW = 12.0  # windows that slow errors of the orientation last
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +65,8 @@ def make_window(time: float, layout: Layout, closed: Array, stats: Array) -> Win
     J = np.vstack((np.eye(3), skew(c - o)))
     R = np.diag(np.repeat([6e-4 * W, 3e-4 * W * h], 3) ** 2)
     R += (M**2 * (0.012**2 + 3.0 * (0.01 * a) ** 2)) * J @ J.T
-    R += SLOW * (3e-4 * W) ** 2 * J @ np.diag([1.0, 1.0, 0.3]) @ J.T
+    # slow errors of the orientation last for twelve windows
+    R += 12.0 * (3e-4 * W) ** 2 * J @ np.diag([1.0, 1.0, 0.3]) @ J.T
     spread = ranges[:, 1:, 1] - ranges[:, 1:, 0]
     R *= 1.0 + (max(float(spread.max()), 0.0) / 0.004) ** 2
     touch = 0.006 * float((ranges[:, 0, 1] - ranges[:, 0, 0]).max())
@@ -85,14 +83,14 @@ class WindowSums:
     Attributes:
         total: sums of all windows.
         count: number of windows so far.
-        grid: copies of the sums at possible onsets, the last HORIZON.
+        grid: copies of the sums at possible onsets, the last 25: 10 s.
     """
 
     def __init__(self, layout: Layout) -> None:
         n = layout.count
         self.total = Sums(np.zeros((n, n)), np.zeros(n))
         self.count = 0
-        self.grid: deque[tuple[float, int, Sums]] = deque(maxlen=HORIZON)
+        self.grid: deque[tuple[float, int, Sums]] = deque(maxlen=25)
         self._last: Window | None = None
         self._factor = float(np.exp(-HOP / MEMORY))
 
@@ -141,7 +139,7 @@ class WindowSums:
         return Onset(time, self.total.minus(sums, self._factor ** (self.count - count)))
 
     def onsets(self, after: float, kept: float) -> list[Onset]:
-        """The start, and onsets of the grid that are late enough, at most CHOSEN of them.
+        """The start, and onsets of the grid that are late enough, at most nine of them.
 
         Args:
             after: s, time that onsets must be later than.
@@ -155,7 +153,8 @@ class WindowSums:
             for mark in self.grid
             if mark[0] > after and self.count - mark[1] >= GRID
         ]
-        if len(grid) > CHOSEN:
-            chosen = set(np.linspace(0, len(grid) - 1, CHOSEN).astype(int).tolist())
+        count = 9  # onsets that are tried
+        if len(grid) > count:
+            chosen = set(np.linspace(0, len(grid) - 1, count).astype(int).tolist())
             grid = [m for i, m in enumerate(grid) if i in chosen or m[0] == kept]
         return [Onset(-np.inf, self.total), *(self.since(mark) for mark in grid)]

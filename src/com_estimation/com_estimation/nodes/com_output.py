@@ -31,7 +31,6 @@ from com_ros.qos import RESULT
 from com_ros.raw_messages import Writer
 
 LIFETIME_NS = NS_PER_S  # markers vanish after this when the node ends
-COUNT_PERIOD_S = 0.05  # between two counts of subscriptions, which take microseconds
 
 
 class ComWriter:
@@ -112,7 +111,8 @@ class ComOutput:
             return
         now = monotonic()
         if now >= self._count_at:
-            self._count_at = now + COUNT_PERIOD_S
+            # counting subscriptions takes microseconds
+            self._count_at = now + 0.05
             self._to_point = self._point.get_subscription_count() > 0
             jacobian = self._jacobian
             self._to_jacobian = (

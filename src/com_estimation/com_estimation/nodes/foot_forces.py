@@ -50,8 +50,6 @@ from com_ros.parameters import (
 from com_ros.qos import RESULT
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
 
-WAIT = 0.02  # s of the stamps, for which a sample waits for the IMU
-
 
 @dataclass(frozen=True)
 class Parameters(RobotParameters, JointTimeout, ImuTimeout, FramePrefix, AssumedJoints):
@@ -97,8 +95,9 @@ class FootForcesNode(RobotNode[Parameters]):
         )
         self._estimator: FootForceEstimator | None = None
         self._found: FootWrenches | None = None
+        # a sample waits for the IMU for 20 ms of the stamps
         self._pairing: ImuPairing[JointSample] = ImuPairing(
-            self.parameters.imu_timeout, WAIT
+            self.parameters.imu_timeout, 0.02
         )
         self.follow_robot_description()
         self.follow_joint_states(self._on_joints, depth=EVERY_SAMPLE)

@@ -59,12 +59,7 @@ from com_ros.qos import LATCHED, RESULT
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
 
 WAIT = 0.02  # s of the stamps, for which a sample waits for IMU and wrenches
-MEASURED = 40  # samples, from which the rate is measured
-SLOWEST = 95.0  # Hz
-KEPT = 100  # wrenches of a foot
-FULL_ARROW = 0.5  # m, for a force as large as the robot's weight
 LIFETIME_NS = 2 * NS_PER_S
-UNEXPLAINED = 2.0  # mean chi2 over its degrees of freedom
 
 
 @dataclass(frozen=True)
@@ -140,7 +135,7 @@ class HumanoidComEstimator(RobotNode[Parameters]):
             self.parameters.imu_timeout, WAIT
         )
         self._wrenches: list[deque[tuple[int, Array]]] = [
-            deque(maxlen=KEPT) for _ in self._feet
+            deque(maxlen=100) for _ in self._feet
         ]
         self._times: list[int] = []
         self._slow = ""  # why their rate is too low
@@ -206,12 +201,14 @@ class HumanoidComEstimator(RobotNode[Parameters]):
 
     def _measure(self, time_ns: int) -> None:
         self._times.append(time_ns)
-        if len(self._times) == MEASURED and self._model is not None:
+        # samples, from which the rate is measured
+        slowest = 95.0  # Hz
+        if len(self._times) == 40 and self._model is not None:
             rate = NS_PER_S / float(np.median(np.diff(self._times)))
             self._times.clear()
             self._slow = ""
-            if rate < SLOWEST:
-                self._slow = f"joint_states have {rate:.0f} Hz, expected {SLOWEST:g} Hz or more: "
+            if rate < slowest:
+                self._slow = f"joint_states have {rate:.0f} Hz, expected {slowest:g} Hz or more: "
                 self._slow += "raise the rate of the driver"
                 return
             self._estimator = HumanoidEstimator(self._model, self._config, rate)
@@ -336,7 +333,8 @@ class HumanoidComEstimator(RobotNode[Parameters]):
             self._wrench.publish(wrench)
         if np.isfinite(estimate.covariance).all():
             if external is not None:
-                arrow = FULL_ARROW / estimator.layout.weight * turned[:3]
+                # m, for a force as large as the robot's weight
+                arrow = 0.5 / estimator.layout.weight * turned[:3]
                 markers.append(
                     self._maker.arrow("external", estimate.com, arrow, 0.03, RED)
                 )
@@ -414,6 +412,7 @@ def _diagnosis(
     diagnosis = estimator.diagnosis
     verdict, chi2 = diagnosis.verdict, list(diagnosis.chi2)
     mean = float(np.mean(chi2)) if chi2 else math.nan
+    # mean chi2 over its degrees of freedom
     msg = CentroidalDiagnosis(
         mode=int(estimate.mode),
         reason=estimate.reason,
@@ -426,7 +425,7 @@ def _diagnosis(
         mass_correction=estimate.mass_correction,
         mass_std=estimate.mass_std,
         residual_chi2=mean,
-        unexplained=mean > UNEXPLAINED or diagnosis.unexplained,
+        unexplained=mean > 2.0 or diagnosis.unexplained,
         dcm=estimate.dcm,
         margin=estimate.margin,
         fall_warning=estimate.fall_warning,

@@ -26,10 +26,6 @@ from com_ros.qos import LATCHED, RESULT
 PALE_RED = (0.85, 0.1, 0.1, 0.25)
 GREY = (0.5, 0.5, 0.5, 1.0)
 LIFETIME_NS = NS_PER_S  # markers vanish after this when the node ends
-SIGMAS = 3.0
-FULL_ARROW = 0.5  # m, for a force as large as the robot's weight
-CORRECTED_PERIOD = 1.0  # s between two corrected URDFs
-SLACK = 1e-4  # s that a message may be early and still count as due
 
 
 class TrunkOutput:
@@ -86,7 +82,8 @@ class TrunkOutput:
 
     def _is_due(self, time: float) -> bool:
         """Whether an estimate is due, at a steady rate even if updates are slightly irregular."""
-        if 0.0 < self._due - time - SLACK < 2.0 * self._period:
+        # a message may be early by 0.1 ms and still be due
+        if 0.0 < self._due - time - 1e-4 < 2.0 * self._period:
             return False
         following = self._due + self._period
         steady = abs(following - time) < 2.0 * self._period
@@ -141,7 +138,8 @@ class CorrectedDescription:
             self._log.warn("corrected", f"no robot_description_corrected: {error}")
 
     def _has_changed(self, estimate: TrunkEstimate) -> bool:
-        if 0.0 <= estimate.time - self._time < CORRECTED_PERIOD:
+        # s between two corrected URDFs
+        if 0.0 <= estimate.time - self._time < 1.0:
             return False
         if not (math.isfinite(estimate.mass) and np.isfinite(estimate.com).all()):
             return False
@@ -198,14 +196,15 @@ class TrunkDisplay:
         )
         if np.isfinite(estimate.covariance).all():
             cloud = maker.ellipsoid(
-                "uncertainty", com, estimate.covariance, SIGMAS, PALE_RED
+                "uncertainty", com, estimate.covariance, 3.0, PALE_RED
             )
             markers.append(cloud)
         return markers
 
     def _forces(self, robot: TrunkRobot) -> list[Marker]:
         meter, width = robot.pipeline.meter, 0.3 * _size(robot)
-        scale = FULL_ARROW / (robot.model.mass * GRAVITY)
+        # m, for a force as large as the robot's weight
+        scale = 0.5 / (robot.model.mass * GRAVITY)
         rows = zip(robot.legs, meter.points, meter.latest.forces, strict=True)
         return [
             self._maker.arrow(f"force_{leg.name}", point, scale * force, width, GREEN)

@@ -26,12 +26,6 @@ from com_model.legs import DIAGONALS as DIAGONALS_BY_NAME
 from com_model.parameters import NOT_NEGATIVE, parameter
 from com_model.status import Status
 
-LEAST_R33 = 0.25
-"""Cosine of the tilt beyond which the trunk counts as lying on its side, 75 degrees."""
-
-_ITERATIONS = 50
-_SETTLED = 1e-12  # m
-
 
 @dataclass(frozen=True, eq=False)
 class Trunk:
@@ -137,14 +131,15 @@ def solve_offset(
 
     Returns:
         The offset from the geometric centre; NaN when the trunk lies on its side, r33 <
-        LEAST_R33.
+        0.25.
     """
     R = diagonal_axes(support.contacts, support.up)
     middle = support.contacts.mean(axis=0)
     p_d = -R @ (middle - trunk.center)
     arms = (support.contacts - middle) @ R.T
     A = np.array([[-R[1, 0], -R[1, 1]], [R[0, 0], R[0, 1]]])
-    if not R[2, 2] >= LEAST_R33:
+    # beyond a tilt of 75 degrees the trunk counts as lying on its side
+    if not R[2, 2] >= 0.25:
         return Offset(np.full(2, np.nan), np.full((2, 2, 3), np.nan), float(p_d[2]))
     inverse = np.linalg.inv(A)
     weight = trunk.mass * gravity
@@ -159,9 +154,9 @@ def solve_offset(
         return np.asarray(inverse @ (K[:2] / weight - level))
 
     xy = solve(p_d)
-    for _ in range(_ITERATIONS if steiner_at_com else 0):
+    for _ in range(50 if steiner_at_com else 0):
         before, xy = xy, solve(p_d + R[:, :2] @ xy)
-        if not np.abs(xy - before).max() > _SETTLED:
+        if not np.abs(xy - before).max() > 1e-12:
             break
     # derivative by each force: of -inverse (r_i x R f_i)_12 / (m g)
     turned = cross(

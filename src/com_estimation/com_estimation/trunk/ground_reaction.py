@@ -30,15 +30,11 @@ TORQUE, INVERSE_DYNAMICS, SENSOR = "torque", "inverse_dynamics", "sensor"
 METHODS = (TORQUE, INVERSE_DYNAMICS, SENSOR)
 
 
-# Standard deviations: relative to a torque or a component of a measured force; added for each
-# torque, N m (N of a prismatic joint); added for each component of a foot sensor's force, N.
-RELATIVE_STD, TORQUE_STD, FORCE_STD = 0.02, 0.5, 1.0
 # of a leg's Jacobian: beyond it torques do not show the foot's force
 LARGEST_CONDITION = 100.0
 LEG_NAMES = tuple(f"{side}_{end}" for side, end in LEGS)
 _LEVEL = np.array([0.0, 0.0, 1.0])
 BANDWIDTH = 250.0  # rad/s, of the filter that all signals go through
-SLACK = 1e-4  # s that a sample may be early and still count as due
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +124,7 @@ def torque_forces(
     torques that carry and swing them: a leg of mass m_l in the air seems to be pushed by some
     m_l (g + acceleration of its mass).
 
-    The covariance is A diag((RELATIVE_STD tau)^2 + TORQUE_STD^2) A^T with A = J^-T.
+    The covariance is A diag((0.02 tau)^2 + (0.5 N m)^2) A^T with A = J^-T.
 
     Args:
         jacobians: (4, 3, 3) of the contact points, root axes.
@@ -145,7 +141,7 @@ def torque_forces(
     regular, inverse = condition <= LARGEST_CONDITION, np.full(jacobians.shape, np.nan)
     inverse[regular] = np.linalg.inv(jacobians[regular]).transpose(0, 2, 1)  # J^-T
     needed = -efforts if leg_torques is None else leg_torques - efforts
-    variance = (RELATIVE_STD * efforts) ** 2 + TORQUE_STD**2
+    variance = (0.02 * efforts) ** 2 + 0.5**2
     covariance = np.einsum("lij,lj,lkj->lik", inverse, variance, inverse)
     return GroundReaction(
         forces=np.einsum("lij,lj->li", inverse, needed),
@@ -181,7 +177,7 @@ def sensor_forces(measured: Array) -> GroundReaction:
     """Forces of the ground from sensors in the feet ([Ding] eq. 20).
 
     A sensor between foot and shank measures the ground's force minus the force that carries and
-    accelerates the foot itself.
+    accelerates the foot itself. The standard deviation of a component is 2 % of it and 1 N.
 
     Args:
         measured: (4, 3) N, root axes; NaN where unknown.
@@ -189,7 +185,7 @@ def sensor_forces(measured: Array) -> GroundReaction:
     Returns:
         The forces with their covariance. No foot counts as in contact.
     """
-    std = np.sqrt((RELATIVE_STD * measured) ** 2 + FORCE_STD**2)
+    std = np.sqrt((0.02 * measured) ** 2 + 1.0)
     contact, covariance = (
         np.zeros(len(measured), dtype=np.bool_),
         std[:, :, None] ** 2 * np.eye(3),
@@ -349,7 +345,8 @@ class ForceMeter:
         Returns:
             The forces; None when the sample is not due, or has the time of the one before.
         """
-        if 0.0 <= sample.time - self._time < self._period - SLACK:
+        # a sample may be early by 0.1 ms and still be due
+        if 0.0 <= sample.time - self._time < self._period - 1e-4:
             return None
         self._time = sample.time
         motion = self._filter.update(sample)

@@ -31,7 +31,6 @@ def cross(a: Array, b: Array) -> Array:
 
 # time constants after which what came before is forgotten: 5e-4 are left
 _SETTLED = 12.0
-_LONGEST_GAP = 0.1  # s between samples, beyond which the filter restarts
 
 
 class StateVariableFilter:
@@ -200,7 +199,8 @@ class MotionFilter:
         dt = sample.time - self._time
         if dt == 0.0:
             return None
-        if 0.0 < dt <= _LONGEST_GAP:
+        # s; after a longer gap the filter restarts
+        if 0.0 < dt <= 0.1:
             self._filter.update(dt, signals)
         else:
             self._filter.start(signals)

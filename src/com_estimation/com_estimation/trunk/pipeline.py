@@ -11,8 +11,6 @@ from com_estimation.trunk.sensor_checks import Problem, Severity, reason, worst
 from com_model.status import Status
 
 SETTLING = 0.5  # s after a fault or a gap, for which an estimate remains DEGRADED
-GAP = 0.1  # s between samples that reach the estimator
-SILENCE = 0.02  # s without a new estimate, after which the old one is returned again
 
 _SETTLES = "a moment ago the input was faulty or interrupted, the estimate settles ({})"
 _GAP = "joint_states with its imu did not come for {:.2f} s"
@@ -82,7 +80,7 @@ class TrunkPipeline:
 
         Returns:
             A new estimate, or the old one with the problems when there has been no new one for
-            SILENCE; None otherwise.
+            20 ms; None otherwise.
         """
         self.seen += 1
         verdict = self._health.check(sample)
@@ -100,7 +98,8 @@ class TrunkPipeline:
             )
         fresh = None
         if usable and verdict.sample is not None:
-            if (pause := sample.time - self._used) > GAP:
+            # s between samples that reach the estimator
+            if (pause := sample.time - self._used) > 0.1:
                 if sample.time >= self._settled:  # else the fault has made the gap
                     self._fault = _GAP.format(pause)
                 self._settled = sample.time + SETTLING
@@ -110,7 +109,7 @@ class TrunkPipeline:
         return self._say(sample.time, fresh, found)
 
     def hold(self, time: float, problem: Problem) -> TrunkEstimate | None:
-        """Reports that there is no sample, if no estimate was returned for SILENCE.
+        """Reports that there is no sample, if no estimate was returned for 20 ms.
 
         Args:
             time: s, now.
@@ -129,7 +128,7 @@ class TrunkPipeline:
             self._settled, self._fault = time + SETTLING, reason(problems)
             if isnan(self._degraded_since):
                 self._degraded_since = time
-        if fresh is None and 0.0 <= time - self._said < SILENCE:
+        if fresh is None and 0.0 <= time - self._said < 0.02:
             return None
         self._said = time
         latest = fresh or replace(self.estimator.latest, time=time)

@@ -17,7 +17,7 @@ from com_model.dynamics.inverse_dynamics import Links
 from com_model.geometry.vector_kernels import add, add_cross, cross, dot, sub, turned
 
 # s, for which a leg must be unloaded to be in swing, or loaded to be in stance
-SWING_TIME, STAND_TIME = 0.06, 0.08
+SWING_TIME = 0.06
 
 
 @njit
@@ -103,7 +103,7 @@ def set_acceleration_from_feet(
     total, point, a, up, g = np.zeros(3), np.empty(3), np.empty(3), motion.up, GRAVITY
     monitors = memory.monitors[0]
     for leg in range(len(model.balls)):
-        stands = monitors.standing[leg] >= STAND_TIME
+        stands = monitors.standing[leg] >= 0.08
         settled &= stands or monitors.swinging[leg] >= SWING_TIME
         if not stands:
             continue

@@ -11,11 +11,6 @@ from com_model.contact import CONTACT_LOAD, SWING_LOAD
 from com_model.dynamics import GRAVITY
 from com_model.parameters import NOT_NEGATIVE, parameter
 
-SETTLING = 8.0  # time constants of the filters until what came before is forgotten
-OUTLIER = 2700.0  # times the gate: more than a payload of a quarter of the trunk, or an impact
-# of the leg length, height of a diagonal's feet over the other's, when they are up
-CLEARANCE = 0.02
-
 
 @dataclass(frozen=True)
 class Priors:
@@ -239,10 +234,13 @@ class FloatingBaseOptions:
         force = noise * (self.model_noise * weight + mass * self.accelerometer_noise)
         # innovations are normalised by noise that has the factor
         gate = self.gate / noise**2
+        # After 8 time constants what came before is forgotten; 2700 times the gate is more than a
+        # payload of a quarter of the trunk, or an impact; a diagonal is up when its feet are higher
+        # than the other's by 2 % of the leg length.
         return Settings(
             bandwidth=bandwidth,
             period=1.0 / self.rate_hz,
-            settling=SETTLING / bandwidth,
+            settling=8.0 / bandwidth,
             correlation=noise,
             torque_relative=noise * self.torque_noise,
             torque_floor=noise * self.torque_floor * torque,
@@ -258,8 +256,8 @@ class FloatingBaseOptions:
             gate=gate,
             shock=self.shock,
             shock_leak=self.shock_leak,
-            outlier=OUTLIER * gate,
-            lifted=CLEARANCE * leg_length,
+            outlier=2700.0 * gate,
+            lifted=0.02 * leg_length,
         )
 
 

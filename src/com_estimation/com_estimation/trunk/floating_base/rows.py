@@ -60,7 +60,6 @@ from com_model.legs import DIAGONALS
 SWING_FACTOR = math.sqrt(
     10.0
 )  # on the standard deviation of the rows of a leg in the air
-SINGULAR = 0.02  # of a leg's Jacobian: its determinant over the lengths of its columns
 _STEP = 1e-6  # rad, of the differences
 PAIRS = tuple(DIAGONALS.values())
 
@@ -135,7 +134,8 @@ def set_rows(
     residual[:] = 0.0
     _add_products(H, x, 0, TRUNK_STATES, -1.0, residual)
     for leg in range(len(model.balls)):
-        rows.regular[leg] = _set_leg(leg, motion, model, rows, rows.legs) > SINGULAR
+        # of a leg's Jacobian: its determinant over the lengths of its columns
+        rows.regular[leg] = _set_leg(leg, motion, model, rows, rows.legs) > 0.02
         if not rows.regular[leg]:  # a straight leg: its force is not known at all
             _set_leg(leg, motion, model, rows, rows.legs)
         _add_torque_columns(leg, motion, averaging, model, settings, x, rows)

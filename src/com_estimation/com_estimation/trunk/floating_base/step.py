@@ -33,17 +33,7 @@ from com_model.compiled import compiled
 from com_model.dynamics.inverse_dynamics import RootMotion, newton_euler
 from com_model.geometry.vector_kernels import dot
 
-LONGEST_DELAY = 0.01  # s of the IMU; what is beyond is taken as linear
-LONGEST_GAP = 0.1  # s between samples; after a longer one the filters start again
-STATIONARY_TIME = 2.0  # s without rotation, after which only the trunk is estimated
 EXCITED = 30.0  # by how much a regressor must exceed its noise, squared
-EXCITED_TIME = 0.3  # s, over which that is averaged
-# s, of the variance factor's low pass; its bound
-VARIANCE_TIME, VARIANCE_MOST = 1.0, 100.0
-# of the filter's bandwidth: how fast a shock fades, as the filter's memory of it does
-SHOCK_RATE = 0.25
-# s; a robot that stands is tested for a payload by windows of this
-LONGEST_WINDOW = 1.5
 
 
 @compiled()
@@ -64,7 +54,8 @@ def step(
     monitors, time = memory.monitors[0], sample.time
     gap = time - monitors.last_sample
     monitors.last_sample = time
-    if not 0.0 < gap <= LONGEST_GAP:
+    # after a gap of more than 0.1 s the filters start again
+    if not 0.0 < gap <= 0.1:
         signals.start_channels(memory.channels, sample.signals, settings.settling)
         monitors.last_update = time
         monitors.swinging[:] = monitors.standing[:] = 0.0
@@ -81,14 +72,16 @@ def step(
         channel = memory.channels[ACCELEROMETER + i]
         if channel.settling == 0.0:
             reached = max(reached, abs(channel.input - channel.first))
-    fading = math.exp(-SHOCK_RATE * settings.bandwidth * gap)
+    # a shock fades as the filter's memory of it does
+    fading = math.exp(-0.25 * settings.bandwidth * gap)
     monitors.shock = max(monitors.shock * fading, reached)
     dt = time - monitors.last_update
     if dt < settings.period - 0.5 * gap:
         return Outcome.FILTERED
     monitors.last_update = time
     base = make_rows(model)
-    delay = min(max(memory.x[DELAY], -LONGEST_DELAY), LONGEST_DELAY)
+    longest = 0.01  # s of the IMU; what is beyond is taken as linear
+    delay = min(max(memory.x[DELAY], -longest), longest)
     motion = signals.read_motion(memory.channels, settings.bandwidth, delay)
     outcome = _complete_motion(motion, model, settings, memory, base)
     if outcome not in (Outcome.UPDATED, Outcome.NO_CONTACT):
@@ -164,7 +157,8 @@ def _end_window(up: Array, memory: FilterMemory, dt: float, settings: Settings) 
     monitors.window += dt
     above = dot(up, points[first[0]]) + dot(up, points[first[1]])
     height = 0.5 * (above - dot(up, points[second[0]]) - dot(up, points[second[1]]))
-    ended = monitors.half_stride >= LONGEST_WINDOW
+    # a robot that stands is tested for a payload by windows of 1.5 s
+    ended = monitors.half_stride >= 1.5
     if abs(height) > settings.lifted:
         airborne = 1.0 if height > 0.0 else 2.0
         ended |= airborne != monitors.airborne
@@ -212,8 +206,9 @@ def _update(
     d2 = update.update_states(base.H, base.residual, before, settings.gate, held, x, P)
     square = before * d2 * settings.correlation**2 / 6.0
     gross = 10.0 if d2 > settings.outlier else 1.0
-    weight = min(gross * dt / VARIANCE_TIME, 1.0)
-    level = before + weight * (min(square, VARIANCE_MOST) - before)
+    # low pass of 1 s of the variance factor, which is bounded
+    weight = min(gross * dt, 1.0)
+    level = before + weight * (min(square, 100.0) - before)
     monitors.variance = max(level, 1.0)
     for leg in range(len(base.known)):
         swings = base.known[leg] and memory.forces.swings[leg] and not frozen
@@ -251,11 +246,11 @@ def _hold(
     variances[0] += (P[BIAS, BIAS] + P[BIAS + 1, BIAS + 1]) / 2.0
     if monitors.without_accelerometer > 0.0:
         variances[0] += settings.feet_noise**2
-    window = min(dt / EXCITED_TIME, 1.0)
+    window = min(dt / 0.3, 1.0)  # s, average of the excitation
     update.hold_unexcited(base, variances, window, EXCITED, memory.excitation, held)
     stationary = held[INERTIA] and held[INERTIA + 1]
     monitors.stationary = monitors.stationary + dt if stationary else 0.0
-    if monitors.stationary > STATIONARY_TIME:  # no sensor's error is distinguishable
+    if monitors.stationary > 2.0:  # s: no sensor's error is distinguishable
         held[TRUNK_STATES:] = True
 
 
