@@ -16,7 +16,6 @@ from com_model.shapes.hulls import fit_up_axis, hull_points
 from com_model.shapes.urdf_shapes import CYLINDER, MESH, Color, Shape, ShapeReader
 
 MAX_TOTAL_TRIANGLES = 3_000_000
-_SIDES = 72  # of a circle
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,7 @@ def shape_triangles(shape: Shape) -> Array:
     if shape.kind == MESH:
         return shape.triangles
     solid = replace(shape, size=tuple(np.maximum(shape.size, 1e-6)))  # sheets, too
-    points = hull_points(solid, sides=_SIDES)
+    points = hull_points(solid, sides=72)
     return points[solid_hull(points).simplices]
 
 
@@ -134,9 +133,6 @@ def rod_triangles(start: Array, end: Array, radius: float) -> Array:
     R = minimal_rotation(np.array([0.0, 0.0, 1.0]), (end - start) / length)
     rod = Shape("", CYLINDER, (radius, length / 2), R, (start + end) / 2)
     return shape_triangles(rod) @ rod.R.T + rod.p
-
-
-_ROD_COLOR = (0.55, 0.58, 0.62)
 
 
 def upright(gravity: Array) -> Array:
@@ -232,6 +228,6 @@ def body_meshes(model: RobotModel, shape: RobotShape) -> dict[tuple[int, Color],
             own, b = bodies.body_of_link[i], int(bodies.body_of_link[parent])
             end = bodies.p_body_link[i] if own == b else bodies.d[own]
             rod = rod_triangles(bodies.p_body_link[parent], end, radius)
-            found.setdefault((b, _ROD_COLOR), []).append(rod)
+            found.setdefault((b, (0.55, 0.58, 0.62)), []).append(rod)
     joined = {key: np.concatenate(parts) for key, parts in found.items()}
     return {key: triangles for key, triangles in joined.items() if len(triangles)}

@@ -74,7 +74,6 @@ from com_simulation.physics.worlds import find_world, lay_ground, walking_noise
 ODOM = "odom"
 # number of events that later subscribers receive
 LATCHED_EVENTS = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-POINT_SOLE = 0.1  # m, length of a sole for tiles and steps if feet have none
 
 
 class SensorOutput:
@@ -150,16 +149,7 @@ class SensorOutput:
             publisher.publish(msg)
 
 
-POSE_RATE_HZ = 50.0  # of the root link in odom, on /tf
-FURTHEST_START = 60.0  # s; a trajectory that begins later was stamped by another clock
 LATE = 0.1  # s behind the wall clock from which on the machine counts as too slow
-CONNECT = 0.5  # s, for the other side of the connections, when the nodes have theirs, and more on
-# a busy machine: of the time that took, and s at most
-CONNECT_SHARE, CONNECT_LONGEST = 0.3, 10.0
-WAIT_STEP = 0.25  # s, between two checks whether the simulation should end
-LONG_WAIT = 3.0  # s, for nodes, that is worth a warning
-# one a second; fewer in a row are a hiccup that is caught up, and not logged
-LATE_REPORTS = 3
 
 
 class Simulator(RobotNode[Parameters]):
@@ -251,7 +241,7 @@ class Simulator(RobotNode[Parameters]):
             if options.publish_odom_tf
             else None
         )
-        self._pose_rate = RateLimit(POSE_RATE_HZ)
+        self._pose_rate = RateLimit(50.0)
         if options.publish_robot_description:
             latched = self.create_publisher(String, "robot_description", qos.LATCHED)
             latched.publish(String(data=model.xml))
@@ -304,7 +294,8 @@ class Simulator(RobotNode[Parameters]):
         corners = (
             self.config.feet[0].corners if self.config and self.config.feet else ()
         )
-        sole = float(np.ptp(np.array(corners)[:, 0])) if len(corners) else POINT_SOLE
+        # feet without soles get tiles and steps for soles of 0.1 m
+        sole = float(np.ptp(np.array(corners)[:, 0])) if len(corners) else 0.1
         ground, width = (
             lay_ground(around, sole, options.seed),
             around.backlash or options.backlash,
@@ -347,8 +338,10 @@ class Simulator(RobotNode[Parameters]):
             if self.parameters.lockstep.nodes:
                 begin = time.monotonic()
                 self._wait_for_nodes(0, self.parameters.lockstep.start_timeout)
-                busy = CONNECT_SHARE * (time.monotonic() - begin)
-                time.sleep(min(max(busy, CONNECT), CONNECT_LONGEST))
+                busy = 0.3 * (time.monotonic() - begin)
+                # for the other side of the connections, when the nodes have theirs: 0.5 s, on a
+                # busy machine 0.3 of the time that took in addition, and 10 s at most
+                time.sleep(min(max(busy, 0.5), 10.0))
                 self._simulation.advance()  # stamp 0 means no stamp
             while not self._stop.is_set() and self.context.ok():
                 self._advance()
@@ -402,7 +395,8 @@ class Simulator(RobotNode[Parameters]):
         """Waits until lockstep.nodes have answered the sample of a stamp; 0: are ready."""
         begin = time.monotonic()
         while not self._stop.is_set() and self.context.ok():
-            missing = self._lockstep.wait(stamp_ns, WAIT_STEP)
+            # every 0.25 s it checks whether the simulation should end
+            missing = self._lockstep.wait(stamp_ns, 0.25)
             waited = time.monotonic() - max(begin, self._lockstep.newest)
             if not missing:
                 return
@@ -417,7 +411,7 @@ class Simulator(RobotNode[Parameters]):
                     f"no answer of {', '.join(missing)} to {what} within {timeout:g} s: the "
                     "simulation goes on without; see the log of the node"
                 )
-            elif waited > LONG_WAIT:
+            elif waited > 3.0:  # s
                 self.log.warn(
                     "lockstep", f"waits for {', '.join(missing)} to answer {what}"
                 )
@@ -494,7 +488,8 @@ class Simulator(RobotNode[Parameters]):
             return None
         time = (stamp_ns - self._start_ns) / NS_PER_S
         ahead = time - self._simulation.time
-        if ahead > FURTHEST_START:
+        # a trajectory that begins more than a minute later was stamped by another clock
+        if ahead > 60.0:
             raise CommandError(
                 f"it begins in {ahead:.3g} s: stamp it by the clock of joint_states, or leave its "
                 "stamp 0 to start at once"
@@ -542,7 +537,8 @@ class Simulator(RobotNode[Parameters]):
                 f"{pace.real_time_factor:.2f} times real time; lower publish_rate_hz, raise "
                 "physics_step, or set publish_clock here and use_sim_time in the other nodes"
             )
-            if self._late_reports >= LATE_REPORTS:
+            # one a second; fewer in a row are a hiccup that is caught up, and not logged
+            if self._late_reports >= 3:
                 self.log.warn("drift", message)
         for key, text in self._drive.excess().items() if self._drive else ():
             self.log.warn(" ".join(key), text)

@@ -27,11 +27,8 @@ from com_simulation.exceptions import SwayError
 from com_simulation.nodes.simulator_parameters import SimulatedRobot
 from com_simulation.physics.sway import Sway, plan_sway
 
-SEND_PERIOD = 0.5  # s
 # s; longer than the period, so that a late message does not stop the robot
 HORIZON = 1.2
-POINT_PERIOD = 0.1  # s
-PATIENCE = 6  # times to send that go by before a missing listener is worth a warning
 LEAD_IN = 2.0  # s, from the robot's posture to the nominal one
 
 
@@ -67,7 +64,7 @@ class SwayNode(RobotNode[Parameters]):
             self.use_model(model)
         else:
             self.follow_robot_description()
-        self.create_timer(SEND_PERIOD, self._send)
+        self.create_timer(0.5, self._send)
 
     def use_model(self, model: RobotModel) -> None:
         """Plans the motion of a new model.
@@ -117,7 +114,8 @@ class SwayNode(RobotNode[Parameters]):
         if self._publisher.get_subscription_count() == 0:
             self._start_ns = None  # the next subscriber gets a new lead-in
             self._attempts += 1
-            if self._attempts >= PATIENCE:
+            # times to send that go by before a missing listener is worth a warning
+            if self._attempts >= 6:
                 topic = self._publisher.topic_name
                 what = f"nobody listens to {topic}: start the robot or simulator"
                 self.log.warn("listener", what)
@@ -147,13 +145,12 @@ def next_piece(
     Returns:
         A trajectory with the stamp 0, "begin at once".
     """
-    first = int(np.floor(time / POINT_PERIOD)) + 1
-    last = int(np.floor((time + HORIZON) / POINT_PERIOD))
-    lead_in = round(LEAD_IN / POINT_PERIOD)
-    ahead = np.arange(max(first, lead_in), max(last, lead_in) + 1) * POINT_PERIOD
-    q, qd = zip(
-        *(motion(t - lead_in * POINT_PERIOD) for t in ahead.tolist()), strict=True
-    )
+    step = 0.1  # s
+    first = int(np.floor(time / step)) + 1
+    last = int(np.floor((time + HORIZON) / step))
+    lead_in = round(LEAD_IN / step)
+    ahead = np.arange(max(first, lead_in), max(last, lead_in) + 1) * step
+    q, qd = zip(*(motion(t - lead_in * step) for t in ahead.tolist()), strict=True)
     return numpy_to_joint_trajectory(names, ahead - time, q, qd, Time())
 
 

@@ -16,14 +16,8 @@ from com_model.text import listing
 from com_simulation.physics.spec import GROUND_BIT
 
 CORNER_RADIUS = 0.004  # m, of the balls at the corners of a sole without shapes
-POINT_RADIUS = 0.01  # m, of the ball of a point foot whose radius is not known
-# m, by which a foot's shapes may end above its sole and still be its own
-FOOT_GAP = 0.02
-TOUCHING = 0.002  # m; pairs of shapes that are closer at the start never collide
 
 
-# m, below a hanging robot that stretches all its joints downwards
-HANGING_CLEARANCE = 0.1
 _UP = np.array([0.0, 0.0, 1.0])
 # MuJoCo's solref: time constant (s), damping ratio; or, both negative, less stiffness and damping
 # over the mass that a contact moves, 1/s^2 and 1/s; and its solimp
@@ -58,7 +52,8 @@ def is_bare(
     bottom = data.xpos[body] + data.xmat[body].reshape(3, 3) @ bottom - foot.radius * up
     shapes = np.flatnonzero(mj.geom_bodyid == body)
     heights = [lowest_height(mj, data, up, int(geom)) for geom in shapes]
-    if not heights or min(heights) > float(up @ bottom) + FOOT_GAP:
+    # m, by which a foot's shapes may end above its sole and still be its own
+    if not heights or min(heights) > float(up @ bottom) + 0.02:
         return True
     on_mesh = mj.geom_type[shapes[np.argmin(heights)]] == mujoco.mjtGeom.mjGEOM_MESH
     return bool(on_mesh and (len(foot.corners) or foot.radius))
@@ -82,7 +77,8 @@ def foot_shapes(foot: Foot, corner_radius: float = CORNER_RADIUS) -> list[Shape]
         corner_radius: m, of a ball at a corner.
     """
     if len(foot.corners) == 0:
-        radius = foot.radius or POINT_RADIUS
+        # m, where the radius is not known
+        radius = foot.radius or 0.01
         return [Shape(foot.frame, SPHERE, (radius,), np.eye(3), np.array(foot.center))]
     centers = np.column_stack([foot.corners, np.full(len(foot.corners), corner_radius)])
     return [Shape(foot.frame, SPHERE, (corner_radius,), np.eye(3), c) for c in centers]
@@ -100,7 +96,8 @@ def touching_pairs(mj: mujoco.MjModel, data: mujoco.MjData) -> list[tuple[int, i
     """
     margin = mj.geom_margin.copy()
     try:
-        mj.geom_margin[:] = TOUCHING / 2.0
+        # m; closer pairs at the start never collide
+        mj.geom_margin[:] = 0.002 / 2.0
         mujoco.mj_kinematics(mj, data)
         mujoco.mj_comPos(mj, data)
         mujoco.mj_collision(mj, data)
@@ -131,9 +128,6 @@ def neighbours(robot: RobotModel) -> list[tuple[int, int]]:
         near |= {b for b in range(1, body) if parent[b] == parent[body]}
         pairs |= {(min(body, b) + 1, max(body, b) + 1) for b in near if b >= 0}
     return sorted(pairs)
-
-
-SMALLEST = 1e-5  # m; thinner things are drawings
 
 
 def read_collision(
@@ -168,7 +162,8 @@ def read_collision(
 def _solid(shape: Shape) -> Shape:
     """A shape that MuJoCo can use; ValueError: it has no volume, or is larger than any robot."""
     if shape.kind != MESH:
-        if min(shape.size) < SMALLEST:
+        # m; thinner things are drawings
+        if min(shape.size) < 1e-5:
             raise ValueError("it has no volume")
         return shape
     points = shape.triangles.reshape(-1, 3)
@@ -275,4 +270,5 @@ def hanging_height(robot: RobotModel, mj: mujoco.MjModel) -> float:
     for geom in range(1, mj.ngeom):
         size = np.linalg.norm(mj.geom_pos[geom]) + mj.geom_rbound[geom]
         most = max(most, reach[mj.geom_bodyid[geom] - 1] + size)
-    return float(most) + HANGING_CLEARANCE
+    # m, below a hanging robot that stretches all its joints downwards
+    return float(most) + 0.1

@@ -9,9 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from com_model.arrays import Array
 from com_simulation.exceptions import CommandError
 
-MAX_POINTS = 100_000
 LARGEST = 1e6  # rad, m, rad/s or m/s that may be commanded; beyond, slopes overflow
-SAME_TIME = 1e-9  # s
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,9 +54,10 @@ def read_trajectory(
     joints = _joint_numbers(joint_names, names)
     if not times:
         raise CommandError("the trajectory has no points: send at least one")
-    if len(times) > MAX_POINTS:
+    most_points = 100_000
+    if len(times) > most_points:
         raise CommandError(
-            f"the trajectory has {len(times)} points: send at most {MAX_POINTS}"
+            f"the trajectory has {len(times)} points: send at most {most_points}"
         )
     ascending = np.array(times, dtype=float)
     late = np.flatnonzero(np.diff(ascending) <= 0)
@@ -221,9 +220,10 @@ class JointMotion:
         begin, joints = max(now, start), trajectory.joints
         position = self.target(begin)
         due = start + trajectory.times > begin
+        rounding = 1e-9  # s
         if not due.any():
             late = begin - (start + float(trajectory.times[-1]))
-            if late > SAME_TIME:
+            if late > rounding:
                 raise CommandError(
                     f"the trajectory ended {late:.3g} s before it came: stamp it later, or leave "
                     "its stamp 0 to start at once"
@@ -237,7 +237,7 @@ class JointMotion:
         slopes = np.diff(knots, axis=0) / np.diff(times)[:, None]
         ends, arrival = np.stack((slopes, slopes), axis=1), np.zeros(len(position))
         if trajectory.velocities is not None:
-            again = abs(self._arrival[0] - begin) < SAME_TIME
+            again = abs(self._arrival[0] - begin) < rounding
             rates = np.zeros_like(knots)
             before = (
                 self._arrival[1] if again else self.targets(times[:1], rates=True)[0]

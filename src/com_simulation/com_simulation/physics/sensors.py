@@ -164,9 +164,6 @@ class Sensors:
         return self._signs * result
 
 
-_CONSTANT = 1  # second word of the seed of the errors that stay the same
-
-
 @dataclass(frozen=True)
 class NoiseLevels:
     """Errors of the sensors.
@@ -311,7 +308,8 @@ class Noise:
         blocks = (n_joints, n_joints, n_joints, 6 * n_feet, 3, 3, 3)
         self._count = sum(blocks)
         self._ends = np.cumsum(blocks)[:-1]
-        constant = np.random.default_rng([seed, _CONSTANT])
+        # second word of the seed of the errors that stay the same
+        constant = np.random.default_rng([seed, 1])
         self.effort_gain = 1.0 + levels.effort_gain_error * constant.standard_normal(
             n_joints
         )

@@ -20,12 +20,6 @@ from com_simulation.exceptions import WorldError
 
 NATURAL_FREQUENCY = 30.0  # rad/s, of a joint under a default servo
 SAG = 0.002  # rad or m, at most, of a default servo whose joint carries its load out sideways
-SMALLEST_INERTIA = 1e-5  # kg m^2 or kg, so that a joint without masses has a servo too
-# reflected inertia of a default drive over the inertia that it moves
-ARMATURE_FRACTION = 0.05
-FASTEST = 0.2  # natural frequency times physics step, at most: contacts are blind to the damping
-# a limit from the URDF must exceed the posture's torque by this factor
-SPARE_EFFORT = 1.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,12 +111,16 @@ def make_servos(
         Gains, armatures and limits of the n joints.
     """
     moved, moment, torque, subtree = loads
-    inertia = np.maximum(moved, SMALLEST_INERTIA)
+    smallest = 1e-5  # kg m^2 or kg, so that a joint without masses has a servo too
+    inertia = np.maximum(moved, smallest)
     stiffness = np.maximum(NATURAL_FREQUENCY**2 * inertia, moment / SAG)
-    least = ARMATURE_FRACTION * np.maximum(subtree, SMALLEST_INERTIA)
-    armature = np.maximum(least, stiffness * (step / FASTEST) ** 2 - subtree)
+    # reflected inertia of a default drive over the inertia that it moves
+    least = 0.05 * np.maximum(subtree, smallest)
+    # natural frequency times physics step, at most: contacts are blind to the damping
+    armature = np.maximum(least, stiffness * (step / 0.2) ** 2 - subtree)
     limits = robot.effort_limits
-    weak = limits < SPARE_EFFORT * torque + 1e-9
+    # a limit from the URDF must exceed the posture's torque by this factor
+    weak = limits < 1.2 * torque + 1e-9
     damping, effort = 2.0 * np.sqrt(stiffness * inertia), np.where(weak, np.inf, limits)
     servos = Servos(stiffness, damping, armature, effort)
     for i, name in enumerate(robot.joint_names):
@@ -134,12 +132,7 @@ def make_servos(
     return servos
 
 
-# N m or N, of a joint with backlash: without it the link rattles in it
-BEARING_FRICTION = 0.02
-LEAST_ARMATURE = 1e-5  # kg m^2 or kg, of the link's side: MuJoCo divides by its inertia
-STOP_TIME = 0.004  # s, time constant of the contact at the ends of the play
 KINDS = (("speed", "rad/s"), ("acceleration", "rad/s^2"))
-_SLACK = 1e-6  # relative, over a limit, by rounding
 
 
 class Drive:
@@ -233,7 +226,8 @@ class Drive:
             The worst one in words, by joint and kind of limit.
         """
         found = {}
-        for kind, i in np.argwhere(self._worst > 1.0 + _SLACK).tolist():
+        # relative, over a limit, by rounding
+        for kind, i in np.argwhere(self._worst > 1.0 + 1e-6).tolist():
             limit, when, (name, unit) = (
                 self._limits[kind, i],
                 self._when[kind, i],
@@ -274,9 +268,12 @@ def backlash(robot: RobotModel, widths: ArrayLike) -> Callable[[mujoco.MjSpec], 
                 name=f"backlash{b}", axis=bodies.axis[b]
             )
             gap.type, gap.limited = motor.type, mujoco.mjtLimited.mjLIMITED_TRUE
-            gap.range, gap.armature = [-given[i] / 2.0, given[i] / 2.0], LEAST_ARMATURE
-            gap.solref_limit = [max(STOP_TIME, 2.0 * spec.option.timestep), 1.0]
-            bearing = spec.add_tendon(name=f"bearing{b}", frictionloss=BEARING_FRICTION)
+            # kg m^2 or kg, of the link's side: MuJoCo divides by its inertia
+            gap.range, gap.armature = [-given[i] / 2.0, given[i] / 2.0], 1e-5
+            # s, time constant of the contact at the ends of the play
+            gap.solref_limit = [max(0.004, 2.0 * spec.option.timestep), 1.0]
+            # N m or N: without it the link rattles in its backlash
+            bearing = spec.add_tendon(name=f"bearing{b}", frictionloss=0.02)
             for joint in (motor, gap):
                 bearing.wrap_joint(joint.name, 1.0)
 

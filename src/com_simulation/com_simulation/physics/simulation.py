@@ -24,7 +24,6 @@ from com_simulation.physics.true_errors import (
 )
 from com_simulation.physics.world_builder import World
 
-NEVER = 1e9  # s
 _DIVERGED = slice(
     int(mujoco.mjtWarning.mjWARN_BADQPOS), int(mujoco.mjtWarning.mjWARN_BADQACC) + 1
 )
@@ -176,7 +175,7 @@ class Simulation:
         """
         if self._payload is None:
             raise CommandError("there is no payload: give payload.mass")
-        timed = replace(self._payload, begin=0.0 if on else NEVER)
+        timed = replace(self._payload, begin=0.0 if on else 1e9)
         self._events = timed, *self._events[1:]
 
     def begin(self) -> None:

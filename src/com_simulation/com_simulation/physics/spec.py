@@ -18,12 +18,6 @@ from com_model.dynamics import GRAVITY
 from com_model.shapes.urdf_shapes import BOX, CAPSULE, CYLINDER, HULL, SPHERE, Shape
 from com_simulation.physics.servo import Servos
 
-# kg, of a moving body without mass: MuJoCo needs some, no figure shows it
-SMALLEST_MASS = 1e-13
-SMALLEST_INERTIA = 1e-12  # kg m^2, of such a body
-SMALLEST_GYRATION = 1e-4  # m, radius of gyration given to a mass without inertia
-_SLACK = 1e-9  # relative, by which a corrected inertia keeps the triangle inequality
-
 
 @dataclass(frozen=True, eq=False)
 class BodyInertias:
@@ -54,7 +48,8 @@ def body_inertias(robot: RobotModel) -> BodyInertias:
         robot: the robot.
     """
     bodies = robot.bodies
-    mass = np.maximum(bodies.mass, SMALLEST_MASS)
+    # MuJoCo needs some mass of a moving body; no figure shows this one.
+    mass = np.maximum(bodies.mass, 1e-13)
     com = bodies.first_moment / mass[:, None]
     inertia = bodies.inertia - bodies.mass[:, None, None] * steiner(com)
     moments, axes = np.linalg.eigh(inertia)
@@ -79,21 +74,16 @@ def _physical(moments: Array, mass: float) -> Array:
     Returns:
         (3,) kg m^2.
     """
-    moments = np.maximum(moments, max(mass * SMALLEST_GYRATION**2, SMALLEST_INERTIA))
-    lacking = moments[2] * (1 + _SLACK) - moments[0] - moments[1]
+    # A mass without inertia gets a radius of gyration of 0.1 mm.
+    moments = np.maximum(moments, max(mass * 1e-4**2, 1e-12))
+    # relative, by which a corrected inertia keeps the triangle inequality
+    lacking = moments[2] * (1 + 1e-9) - moments[0] - moments[1]
     if lacking > 0:
         moments[:2] += lacking / 2
     return moments
 
 
 FRICTION = (1.0, 0.005, 0.0001)  # sliding; torsional and rolling in m
-FRICTION_HARDNESS = 10.0  # of friction over normal directions, against creeping feet
-# s, in which joint friction stops a joint; at least two steps of the physics
-COULOMB_TIME = 0.002
-MIMIC_ARMATURE = 1e-5  # kg m^2 or kg, for mimic joints that carry nothing
-MIMIC_HARDNESS = (0.99, 0.999, 0.001, 0.5, 2.0)
-NARROWEST_RANGE = 1e-4  # rad or m; MuJoCo refuses limits that leave nothing
-UNBOUNDED = 1e6  # rad or m
 # name of the constraint that holds a lifted robot; not active at the start
 HOIST = "hoist"
 
@@ -204,7 +194,8 @@ def _set_options(spec: mujoco.MjSpec, step: float, integrator: str) -> None:
     spec.option.gravity = [0.0, 0.0, -GRAVITY]
     spec.option.integrator = _INTEGRATORS[integrator]
     spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
-    spec.option.impratio = FRICTION_HARDNESS
+    # of friction over normal directions, against creeping feet
+    spec.option.impratio = 10.0
     # a diverging simulation must be reported, not restarted silently. Euler's velocities
     # change by the acceleration and nothing else.
     bits = mujoco.mjtDisableBit
@@ -222,14 +213,17 @@ def _add_joint(robot: RobotModel, body: mujoco.MjsBody, b: int) -> None:
     )
     i = bodies.q_index[b]
     if bodies.joint_names[b] != robot.joint_names[i]:
-        joint.armature = MIMIC_ARMATURE
+        # kg m^2 or kg, for mimic joints that carry nothing
+        joint.armature = 1e-5
         return  # a mimic joint's master has the limits
     lower, upper = robot.lower[i], robot.upper[i]
     if not np.isfinite([lower, upper]).any():
         return
     joint.limited = mujoco.mjtLimited.mjLIMITED_TRUE
-    lower = max(lower, -UNBOUNDED)
-    joint.range = [lower, max(min(upper, UNBOUNDED), lower + NARROWEST_RANGE)]
+    unbounded = 1e6  # rad or m
+    lower = max(lower, -unbounded)
+    # MuJoCo refuses limits that leave nothing
+    joint.range = [lower, max(min(upper, unbounded), lower + 1e-4)]
 
 
 def _add_mimics(spec: mujoco.MjSpec, robot: RobotModel, step: float) -> None:
@@ -245,7 +239,7 @@ def _add_mimics(spec: mujoco.MjSpec, robot: RobotModel, step: float) -> None:
             name1=f"joint{b}",
             name2=f"joint{bodies.joint_names.index(master)}",
             solref=[2.0 * step, 1.0],
-            solimp=MIMIC_HARDNESS,
+            solimp=(0.99, 0.999, 0.001, 0.5, 2.0),
         )
         equality.data[:2] = bodies.offset[b], bodies.multiplier[b]
 
@@ -294,7 +288,8 @@ def add_servos(
         friction: (n,) N m or N, Coulomb friction of the joints, which the servos' efforts do not
             include.
     """
-    stopping = max(COULOMB_TIME, 2.0 * spec.option.timestep)
+    # s, in which joint friction stops a joint; at least two steps of the physics
+    stopping = max(0.002, 2.0 * spec.option.timestep)
     for i, name in enumerate(robot.joint_names):
         joint = spec.joint(f"joint{robot.bodies.joint_names.index(name)}")
         joint.armature = servos.armature[i]

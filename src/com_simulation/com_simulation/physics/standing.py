@@ -13,10 +13,7 @@ from com_simulation.physics.sensors import Reading
 from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.world_builder import build_world
 
-MOST_TILT = 5.0  # degrees; a servo's sag tilts the robots that stand by 2.2 at most
-MOST_SINK = 0.1  # of the CoM's height; they sink by 0.02 at most
 FALLEN = 45.0  # degrees, from which on it is not worth looking
-_PERIOD = 0.01  # s, between readings
 
 
 class Standing(NamedTuple):
@@ -49,8 +46,9 @@ def try_standing(
             not known.
 
     Returns:
-        Its tilt, and why it does not stand: it lies from the start (FALLEN), falls (MOST_TILT),
-        sinks down (MOST_SINK of the CoM's height), or bodies that are in no leg are on the ground.
+        Its tilt, and why it does not stand: it lies from the start (FALLEN), falls (a tilt above
+        5 degrees), sinks down (by a tenth of the CoM's height), or bodies that are in no leg are on
+        the ground.
 
     Raises:
         ConfigError: The configuration belongs to another robot.
@@ -58,7 +56,8 @@ def try_standing(
         DivergedError: The simulation diverges.
     """
     model = config.attach(model)
-    simulation = Simulation(build_world(model, config, urdf_path=urdf_path), _PERIOD)
+    # s, between readings
+    simulation = Simulation(build_world(model, config, urdf_path=urdf_path), 0.01)
     simulation.command(simulation.world.posture)
     reading = simulation.advance()
     down, height, tilt = reading.gravity, _com_height(reading), 0.0
@@ -77,11 +76,12 @@ def try_standing(
     beyond = {b for leg in legs for b in range(leg, model.bodies.subtree_end[leg])}
     others = {number - 1 for number in simulation.grounded()} - beyond
     problem = ""
+    # Robots that stand are tilted by a servo's sag by 2.2 degrees at most, and sink by 2 %.
     if lean > FALLEN:
         problem = f"it lies: with its soles on the ground the root link leans by {lean:.0f} degrees"
-    elif tilt > MOST_TILT:
+    elif tilt > 5.0:
         problem = f"it falls: it tilts by {tilt:.0f} degrees in {reading.time:.1f} s"
-    elif sink > MOST_SINK:
+    elif sink > 0.1:
         problem = f"it sinks down by {100.0 * sink:.0f} % of its CoM's height"
     elif others:
         names = listing(model.bodies.names[b] for b in sorted(others))

@@ -16,23 +16,9 @@ from com_model.geometry.support import sole_points
 from com_simulation.exceptions import SwayError
 from com_simulation.physics.contacts import support_normal
 
-# of the support margin in the nominal posture, at least, all the time
-KEPT_MARGIN = 0.5
-KEPT_SPEED = 0.5  # of the joints' velocity limits, at most
-# of a joint's range, at most, to either side of the middle of its motion
-KEPT_RANGE = 0.4
-METRES_PER_RADIAN = 0.2  # amplitude of prismatic joints
 # Root motions, tried in turn: amplitudes forwards, sideways, downwards (of the height) and turning.
 # Legs without sideways joints can do the second one only.
 ROOT_MOTIONS = ((0.5, 1.0, 0.3, 0.5), (0.5, 0.0, 0.3, 0.0))
-SAMPLES = 48  # per period
-SHRINK, SMALLEST = 0.65, 0.1
-GOLDEN_ANGLE = 2.4  # rad; keeps the phases of the joints apart
-TOLERANCE = 1e-6  # m and rad, of the feet's places
-ITERATIONS = 15
-SINGULAR = 1e-6  # singular values over the largest one, below which nothing is moved
-# fraction of a joint's range that stays free at either end below a root
-LIMIT_MARGIN = 0.02
 
 
 class PlantedFeet:
@@ -81,18 +67,20 @@ class PlantedFeet:
             SwayError: the legs do not reach.
         """
         robot, joints = self.robot, self.joints
-        reach = LIMIT_MARGIN * np.nan_to_num(robot.upper - robot.lower, posinf=0.0)
+        # of a joint's range that stays free at either end
+        reach = 0.02 * np.nan_to_num(robot.upper - robot.lower, posinf=0.0)
         lower = np.minimum(robot.lower + reach, self.posture)
         upper = np.maximum(robot.upper - reach, self.posture)
         q = start.copy()
-        for _ in range(ITERATIONS):
+        for _ in range(15):
             R, p, jacobian = self._frames.motions(q)
             turns = Rotation.from_matrix(
                 R_root @ R @ self._R.transpose(0, 2, 1)
             ).as_rotvec()
             shifts = p_root + p @ R_root.T - self._p
             error = np.concatenate((shifts, turns[self._flat])).ravel()
-            if np.abs(error).max() < TOLERANCE:
+            # m and rad, of the feet's places
+            if np.abs(error).max() < 1e-6:
                 return q
             moves, spins = (
                 R_root @ jacobian[:, :3, joints],
@@ -103,7 +91,7 @@ class PlantedFeet:
             free = np.ones(len(joints))
             held = np.ones(len(joints), dtype=bool)
             while held.any():
-                step = np.linalg.lstsq(J * free, -error, rcond=SINGULAR)[0] * free
+                step = np.linalg.lstsq(J * free, -error, rcond=1e-6)[0] * free
                 held = (at_lower & (step < 0.0)) | (at_upper & (step > 0.0))
                 free[held] = 0.0
             q[joints] += step
@@ -197,14 +185,13 @@ def _plan_standing(
             "polygon: correct posture or feet in the robot's configuration"
         )
     problem = ""
-    sizes = amplitude * SHRINK ** np.arange(
-        np.ceil(np.log(SMALLEST) / np.log(SHRINK)) + 1
-    )
+    shrink = 0.65
+    sizes = amplitude * shrink ** np.arange(np.ceil(np.log(0.1) / np.log(shrink)) + 1)
     for motion, size in itertools.product(ROOT_MOTIONS, sizes.tolist()):
         root = _root_motion(up, stance, motion, size)
         try:
             tables, margin = _standing_tables(stance, root, polygon, sesc, size, period)
-            if margin < KEPT_MARGIN * at_rest:
+            if margin < 0.5 * at_rest:
                 raise SwayError(
                     f"the support margin shrinks to {1000.0 * margin:.0f} mm"
                 )
@@ -255,14 +242,17 @@ def _free_joints(
 ) -> Callable[[float, float], Array]:
     """Joints that swing about the middle of what their limits allow: phase, scale -> (n,)."""
     slides = np.array([kind == "prismatic" for kind in robot.joint_types], dtype=bool)
-    wanted = np.where(slides, METRES_PER_RADIAN * amplitude, amplitude)
-    by_range = KEPT_RANGE * (robot.upper - robot.lower)
+    # amplitude of prismatic joints
+    wanted = np.where(slides, 0.2 * amplitude, amplitude)
+    # of a joint's range, to either side of the middle of its motion
+    by_range = 0.4 * (robot.upper - robot.lower)
     by_speed = _allowed_speed(robot) * period / (2.0 * np.pi)
     reach = np.zeros(robot.n_joints)
     reach[joints] = np.minimum(np.minimum(wanted, by_range), by_speed)[joints]
     middle = np.clip(posture, robot.lower + reach, robot.upper - reach)
     offset = np.where(reach > 0.0, middle - posture, 0.0)
-    phases = GOLDEN_ANGLE * np.arange(robot.n_joints)
+    # the golden angle, rad, keeps the phases of the joints apart
+    phases = 2.4 * np.arange(robot.n_joints)
     return lambda phase, scale: (
         posture + scale * (offset + reach * np.sin(phase + phases))
     )
@@ -303,8 +293,8 @@ def _standing_tables(
 
 
 def _tables(position: Callable[[float, float], Array]) -> tuple[Array, Array]:
-    """Samples (SAMPLES + 1, n) of the first period, which grows from zero, and of the next."""
-    progress = np.linspace(0.0, 1.0, SAMPLES + 1)
+    """Samples (49, n) of the first period, which grows from zero, and of the next."""
+    progress = np.linspace(0.0, 1.0, 49)
     scales = progress**2 * (3.0 - 2.0 * progress)
     phases = 2.0 * np.pi * progress
     begin = np.array([position(p, s) for p, s in zip(phases, scales, strict=True)])
@@ -333,7 +323,8 @@ def _through(
 def _allowed_speed(robot: RobotModel) -> Array:
     """Joint speeds (n,) that the motion may use; a limit of 0 in a URDF means none."""
     limits = np.where(robot.velocity_limits > 0.0, robot.velocity_limits, np.inf)
-    return np.asarray(KEPT_SPEED * limits)
+    # of the joints' velocity limits
+    return np.asarray(0.5 * limits)
 
 
 def _check_speed(robot: RobotModel, sway: Sway) -> None:

@@ -123,10 +123,6 @@ def write_trunk(mj: mujoco.MjModel, trunk: Inertial, body: int = ROOT) -> None:
     mujoco.mj_setConst(mj, mujoco.MjData(mj))
 
 
-LEAST_MASS_FRACTION = 0.1  # of the URDF's mass, that a link keeps
-DIGITS = 7  # decimals of m and kg, so that the file stays easy to read
-
-
 @dataclass(frozen=True)
 class TrueErrors:
     """Random errors of the simulated robot's masses and CoMs relative to its URDF.
@@ -169,11 +165,13 @@ def with_true_errors(robot: RobotModel, errors: TrueErrors) -> RobotModel:
     rng = np.random.default_rng(errors.seed)
     drawn = rng.standard_normal((robot.n_links, 4))
     inertials = {}
+    digits = 7  # decimals of m and kg, so that the file stays easy to read
     for i in np.flatnonzero(robot.link_masses > 0.0):
         old = float(robot.link_masses[i])
-        fraction = max(1.0 + errors.mass * drawn[i, 3], LEAST_MASS_FRACTION)
-        mass = round(old * fraction, DIGITS) if errors.mass else old
-        com = np.round(robot.link_coms[i] + errors.com * drawn[i, :3], DIGITS)
+        # of the URDF's mass, that a link keeps
+        fraction = max(1.0 + errors.mass * drawn[i, 3], 0.1)
+        mass = round(old * fraction, digits) if errors.mass else old
+        com = np.round(robot.link_coms[i] + errors.com * drawn[i, :3], digits)
         inertia = robot.link_inertias[i] * (mass / old)
         inertials[robot.link_names[i]] = Inertial(mass, com, inertia)
     return RobotModel.from_urdf(edit_inertials(robot.xml, inertials), robot.frames)
