@@ -32,9 +32,6 @@ from com_bags.tables import is_table
 from com_model.files import sync
 from com_model.text import listing
 
-MAX_BLOCK_BYTES = 2**25
-_MAX_METADATA = 2**20  # bytes
-_NEWEST = 9  # version of metadata.yaml
 _SUFFIXES = (".mcap", ".db3")
 
 
@@ -239,7 +236,7 @@ class Bag:
         Args:
             keys: Topics with their types.
             span_ns: ns, length of an interval; shorter where a block would be larger than
-                MAX_BLOCK_BYTES.
+                32 MiB.
 
         Yields:
             Messages by topic and type.
@@ -253,7 +250,7 @@ class Bag:
                 continue
             if start is None:
                 start = time
-            elif not 0 <= time - start < span_ns or size > MAX_BLOCK_BYTES:
+            elif not 0 <= time - start < span_ns or size > 2**25:
                 yield current
                 current = {key: Block() for key in keys}
                 start, size = time, 0
@@ -356,10 +353,11 @@ class Bag:
 
 def _metadata(folder: Path) -> tuple[list[str], str]:
     """Names of a bag's files, and what is compressed: file, message or nothing; or StorageError."""
+    most = 2**20  # bytes
     try:
         with (folder / "metadata.yaml").open("rb") as stream:
-            text = stream.read(_MAX_METADATA + 1)
-        if len(text) > _MAX_METADATA:
+            text = stream.read(most + 1)
+        if len(text) > most:
             raise StorageError("metadata.yaml is too large")
         # It leaves merge keys as they are, which can grow without bound.
         loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
@@ -376,9 +374,10 @@ def _metadata(folder: Path) -> tuple[list[str], str]:
         raise StorageError(
             f"metadata.yaml cannot be read: {_first_line(error)}"
         ) from error
-    if version > _NEWEST:
+    newest = 9  # version of metadata.yaml
+    if version > newest:
         raise StorageError(
-            f"metadata.yaml has version {version}, known are those up to {_NEWEST}"
+            f"metadata.yaml has version {version}, known are those up to {newest}"
         )
     if missing or not names:
         raise StorageError(

@@ -26,7 +26,6 @@ from com_model.arrays import Array, Indices
 ROS1_MAGIC = b"#ROSBAG V2.0"
 _LZ4, _BZ2 = b"\x04\x22\x4d\x18", b"BZh"  # as compressed chunks begin
 _HEADER = "std_msgs/msg/Header"
-_ROWS = 500  # that are converted together
 
 
 def standard_definition(type_name: str) -> MessageDefinition:
@@ -246,8 +245,9 @@ class TableFile:
             StandardWriter(conversion),
             self._tables[conversion.source].times,
         )
-        for start in range(0, len(rows), _ROWS):
-            own = rows[start : start + _ROWS]
+        together = 500  # rows
+        for start in range(0, len(rows), together):
+            own = rows[start : start + together]
             payloads = writer.write(times[own], self._values(conversion, own))
             for time, payload in zip(times[own].tolist(), payloads, strict=True):
                 yield connection, time, payload

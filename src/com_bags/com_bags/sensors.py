@@ -23,8 +23,6 @@ from com_model.arrays import Array
 from com_model.text import closest, listing, quote
 
 MARKERS = ("std_msgs/msg/String", "std_msgs/msg/Bool")
-IMU_NEAR = 0.03  # s, of an IMU's reading to the joint state that it is interpolated for
-_SHOWN = 5  # topics in a message
 
 
 @dataclass(frozen=True)
@@ -231,10 +229,11 @@ class _Finder:
             if fitting
             else "none would fit"
         )
+        shown = 5  # topics in the message
         there = listing(
-            [f"{topic.name} ({topic.type_name})" for topic in self._topics], _SHOWN
+            [f"{topic.name} ({topic.type_name})" for topic in self._topics], shown
         )
-        there += "; --list-topics shows all" if len(self._topics) > _SHOWN else ""
+        there += "; --list-topics shows all" if len(self._topics) > shown else ""
         return TopicError(
             f"{problem}. Of the bag's topics {would}. There are: {there or 'none'}",
             self._source,
@@ -451,7 +450,7 @@ def _links_with_axes_of(model: RobotModel, link: str) -> list[str]:
 def read_walk(reader: SensorReader) -> WalkLog:
     """Reads a bag with its IMU, whose readings are interpolated to the joint states' stamps.
 
-    Velocities are left unknown. Joint states without a reading of the IMU within IMU_NEAR are left
+    Velocities are left unknown. Joint states without a reading of the IMU within 30 ms are left
     out. Without an IMU its readings are NaN. Raises BagError where it cannot be read, or a topic
     has nothing.
     """
@@ -477,7 +476,7 @@ def read_walk(reader: SensorReader) -> WalkLog:
     gaps = np.array(
         [own - since[after - 1], since[np.minimum(after, len(since) - 1)] - own]
     )
-    used = (after > 0) & (np.abs(gaps).min(axis=0) <= IMU_NEAR) & (own <= since[-1])
+    used = (after > 0) & (np.abs(gaps).min(axis=0) <= 0.03) & (own <= since[-1])
     at = own[used]
     columns = (
         [np.interp(at, since, v) for v in values[order].T] for values in readings

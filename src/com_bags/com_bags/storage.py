@@ -45,7 +45,6 @@ _FOOTER, _SCHEMA, _CHANNEL, _MESSAGE, _CHUNK, _STATISTICS = (
     0x06,
     0x0B,
 )
-_DATA_END = 0x0F
 _HEAD = struct.Struct("<BQ")  # type and length of a record
 _MESSAGE_HEAD = struct.Struct("<H4xQ8x")  # channel and time of recording
 _FOOTER_SIZE = _HEAD.size + 20 + len(MCAP_MAGIC)
@@ -148,7 +147,7 @@ class McapFile:
                 kind, length = (
                     _HEAD.unpack(head) if len(head) == _HEAD.size else (0, MAX_RECORD)
                 )
-                if kind in (_FOOTER, _DATA_END):
+                if kind in (_FOOTER, 0x0F):
                     return
                 content = stream.read(length) if length < MAX_RECORD else b""
                 if len(content) == length:

@@ -28,7 +28,7 @@ MAX_BYTES = 2**30  # of a file, and of what an archive contains
 MAX_CELLS = 50_000_000
 LENGTHS = {"mm": 1e-3, "cm": 1e-2, "m": 1.0}
 _HEADER = 200  # lines
-_MAT_HEADER, _HDF5 = 512, b"\x89HDF\r\n"  # bytes before the file proper of version 7.3
+_HDF5 = b"\x89HDF\r\n"
 _COMMENTS = "#%"  # lines before the first that begin with one are passed over
 _MISSING = ("", "-", "nan", "na", "n/a", "null")  # cells
 _UNITS = {
@@ -221,7 +221,8 @@ def _dates(column: Any) -> Array:
 
 def _read_mat(file: Path) -> Mapping[str, Any]:
     with file.open("rb") as stream:
-        if stream.read(_MAT_HEADER + len(_HDF5))[_MAT_HEADER:] == _HDF5:
+        # bytes before the file proper of version 7.3
+        if stream.read(512 + len(_HDF5))[512:] == _HDF5:
             return _read_hdf5(file)
     shapes = [(name, shape) for name, shape, _ in scipy.io.whosmat(file)]
     _check_size(

@@ -23,11 +23,7 @@ from com_model.geometry.rotations import angle_between, skew
 from com_model.text import listing
 
 DEGREE = np.pi / 180.0
-PLAUSIBLE = (0.55, 2.0)
-"""Of the weight, that the joints' torques carry by a URDF whose masses are wrong."""
 
-_SPIN = 3.0  # rad/s, rms, beyond which no trunk turns
-_STRIDE = 0.6  # s, over which a walking robot carries its weight on average
 _FROZEN = (
     1e-3  # of the vertical, that changes less where a driver repeats an orientation
 )
@@ -63,7 +59,8 @@ class WeightReading:
         Returns:
             The error; None where the feet carry the weight, or the robot hangs.
         """
-        ratio, low, high = float(fractions.sum()), *PLAUSIBLE
+        # of the weight, that joint torques carry by a URDF whose masses are wrong
+        ratio, low, high = float(fractions.sum()), 0.55, 2.0
         # a foot that pulls 8 % of the weight has the wrong sign
         pulls = [n for n, x in zip(names, fractions, strict=True) if x < -0.08]
         if len(pulls) < len(names) and pulls and low < np.abs(fractions).sum() < high:
@@ -235,7 +232,8 @@ def _check_gyro(log: WalkLog, R: Array) -> None:
     period = float(np.median(np.diff(log.time))) if len(log.time) > 1 else 0.0
     # the vertical turns over 0.1 s
     step = max(1, round(0.1 / period)) if period > 0.0 else 1
-    degrees = rms > _SPIN and rms * DEGREE < _SPIN
+    fastest = 3.0  # rad/s, rms, beyond which no trunk turns
+    degrees = rms > fastest and rms * DEGREE < fastest
     if log.up is not None and len(log.time) > 2 * step:
         turn = np.cumsum(np.cross(log.up, omega), axis=0) * period
         a, b = turn[step:] - turn[:-step], log.up[step:] - log.up[:-step]
@@ -256,7 +254,7 @@ def _check_gyro(log: WalkLog, R: Array) -> None:
             "is in deg/s. Expected rad/s: convert it, or give the unit in a mapping (unit: deg/s)",
             "deg/s",
         )
-    if rms > _SPIN:
+    if rms > fastest:
         raise UnitError(f"the gyroscope reads {rms:.2f} rad/s, rms", "axes")
 
 
@@ -309,8 +307,9 @@ def _check_torques(
         pushes[i] = np.einsum("ki,ki->k", push, vertical)
         at += len(own)
     # a robot that lies, or hangs, for a while carries less
-    spacing = float(np.median(np.diff(log.time[rows]))) if len(rows) > 1 else _STRIDE
-    width = max(3, round(_STRIDE / max(spacing, 1e-6)))
+    stride = 0.6  # s, over which a walking robot carries its weight on average
+    spacing = float(np.median(np.diff(log.time[rows]))) if len(rows) > 1 else stride
+    width = max(3, round(stride / max(spacing, 1e-6)))
     total = uniform_filter1d(pushes.sum(axis=0), width)
     on_feet = np.abs(total) >= 0.5 * np.quantile(np.abs(total), 0.9)
     fractions = pushes[:, on_feet].mean(axis=1) / (model.mass * GRAVITY)

@@ -22,7 +22,6 @@ from com_ros.exceptions import ConversionError
 
 NS_PER_S = 1_000_000_000
 _DOUBLE = np.dtype(np.float64)
-QUATERNION_NORM_TOLERANCE = 1e-2  # float32 drivers and rounded text stay far below
 
 
 # --- time ------------------------------------------------------------------------------------
@@ -203,7 +202,8 @@ def quaternion_to_rotation(msg: Quaternion) -> Array:
     """
     xyzw = (msg.x, msg.y, msg.z, msg.w)
     norm = math.hypot(*xyzw)
-    if not abs(norm - 1.0) <= QUATERNION_NORM_TOLERANCE:  # also true for NaN
+    # float32 drivers and rounded text stay far below
+    if not abs(norm - 1.0) <= 1e-2:  # also true for NaN
         text = ", ".join(f"{value:.6g}" for value in xyzw)
         raise ConversionError(
             f"quaternion (x, y, z, w) = ({text}) has length {norm:.6g}, not 1"

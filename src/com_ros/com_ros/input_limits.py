@@ -16,7 +16,7 @@ neither spikes of a real sensor nor limits that are too narrow in a URDF stop a 
     wrench of a foot          `weight_factor` times the robot's weight (torque: at 1 m)
 
 An implausible position makes its joint unknown; a velocity or an effort alone becomes NaN; an imu
-or wrench message is dropped; an orientation alone is unknown. The weight is at least MIN_WEIGHT,
+or wrench message is dropped; an orientation alone is unknown. The weight is at least 50 N,
 because the masses of a URDF may be placeholders. NaN means "not known" and passes.
 """
 
@@ -33,10 +33,6 @@ from com_model.dynamics import GRAVITY
 from com_model.parameters import live_parameter
 from com_ros.raw_messages import RawImu, RawWrench
 
-UNLIMITED = 1e7  # rad or m, of a joint without limits
-FASTEST = 1000.0  # rad/s or m/s, of a joint without a limit
-USUAL_SPEED = 10.0  # rad/s or m/s, least limit that is assumed
-MIN_WEIGHT = 50.0  # N
 _IMUS, _WRENCHES = (Imu, RawImu), (WrenchStamped, RawWrench)
 
 
@@ -78,11 +74,13 @@ class InputBounds:
         self._index = (
             {} if model is None else {n: i for i, n in enumerate(model.joint_names)}
         )
-        weight = 1e4 if model is None else max(model.mass * GRAVITY, MIN_WEIGHT)
+        weight = 1e4 if model is None else max(model.mass * GRAVITY, 50.0)
         self._wrench = limits.weight_factor * weight
         n, factor = len(self._index), limits.factor
+        unlimited = 1e7  # rad or m, of a joint without limits
+        fastest = 1000.0  # rad/s or m/s, of a joint without a limit
         highest = np.full(
-            (3, n + 1), [[UNLIMITED], [factor * FASTEST], [factor * weight]]
+            (3, n + 1), [[unlimited], [factor * fastest], [factor * weight]]
         )
         lowest = -highest
         if model is not None:
@@ -93,11 +91,12 @@ class InputBounds:
                 model.lower - limits.position_margin,
                 model.upper + limits.position_margin,
             )
-            lowest[0, :n] = np.where(turning, -UNLIMITED, np.maximum(lower, -UNLIMITED))
-            highest[0, :n] = np.where(turning, UNLIMITED, np.minimum(upper, UNLIMITED))
-            speed = factor * np.maximum(model.velocity_limits, USUAL_SPEED)
+            lowest[0, :n] = np.where(turning, -unlimited, np.maximum(lower, -unlimited))
+            highest[0, :n] = np.where(turning, unlimited, np.minimum(upper, unlimited))
+            # rad/s or m/s, least limit that is assumed
+            speed = factor * np.maximum(model.velocity_limits, 10.0)
             effort = factor * np.maximum(model.effort_limits, weight)
-            highest[1, :n] = np.where(np.isfinite(speed), speed, FASTEST)
+            highest[1, :n] = np.where(np.isfinite(speed), speed, fastest)
             highest[2, :n] = np.where(np.isfinite(effort), effort, factor * weight)
             lowest[1:] = -highest[1:]
         self._lowest, self._highest = lowest, highest

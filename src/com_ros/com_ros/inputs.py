@@ -24,7 +24,6 @@ from com_ros.exceptions import ConversionError
 T = TypeVar("T")
 
 HISTORY = 500  # stored values: half a second at 1 kHz
-KEPT = 100  # stored readings of an IMU: a tenth of a second at 1 kHz
 
 
 class Latest(Generic[T]):
@@ -313,7 +312,8 @@ class ImuPairing(Generic[T]):
     def __init__(self, timeout_s: float, wait_s: float) -> None:
         self._timeout_ns = int(timeout_s * NS_PER_S)
         self._wait_ns = int(wait_s * NS_PER_S)
-        self._readings: deque[tuple[int, ImuValues]] = deque(maxlen=KEPT)
+        # readings of an IMU: a tenth of a second at 1 kHz
+        self._readings: deque[tuple[int, ImuValues]] = deque(maxlen=100)
         self._waiting: deque[tuple[int, T]] = deque()
 
     def add_joints(self, time_ns: int, joints: T) -> list[Paired[T]]:

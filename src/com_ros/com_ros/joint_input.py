@@ -107,7 +107,6 @@ def store(
 
 NEVER = -(2**62)
 RESTART_NS = NS_PER_S  # stamps that go back further belong to another recording
-MAX_LAYOUTS = 64  # distinct lists of names that are stored
 _NOT_KNOWN = (
     "it counts as not known: check the joint's driver, or raise input_limits.factor"
 )
@@ -275,7 +274,8 @@ class JointInput:
         layout = self._layouts.get(key)
         if layout is None:
             layout = JointLayout.from_names(names, self._index)
-            if len(self._layouts) >= MAX_LAYOUTS:  # a publisher that shuffles its names
+            # distinct lists of names that are stored
+            if len(self._layouts) >= 64:  # a publisher that shuffles its names
                 self._layouts.clear()
             self._layouts[key] = layout
         self._layout = layout

@@ -31,12 +31,10 @@ from com_model.exceptions import ComModelError
 from com_ros.exceptions import ComRosError
 
 CONFIGURATION_ERRORS = (ComRosError, ComModelError)
-SPIN_S = 1.0  # s, duration of one piece of EventsSpinner.spin
-LATER_S = 0.05  # s, after which an interrupt that came during an import is tried again
 
 
 class EventsSpinner:
-    """rclpy's EventsExecutor, spun in pieces of SPIN_S.
+    """rclpy's EventsExecutor, spun in pieces of 1 s.
 
     Its endless spin() neither sleeps nor delivers. Raises ImportError where this rclpy has no
     EventsExecutor.
@@ -75,7 +73,7 @@ class EventsSpinner:
     def spin(self) -> None:
         """Serves callbacks until ROS is shut down, then raises ExternalShutdownException."""
         while all(node.context.ok() for node in self._nodes):
-            self._executor.spin_until_future_complete(Future(), timeout_sec=SPIN_S)
+            self._executor.spin_until_future_complete(Future(), timeout_sec=1.0)
 
     def spin_once(self, timeout_sec: float | None = None) -> None:
         """Serves one callback, if one becomes ready within the time.
@@ -147,7 +145,8 @@ def run(
         ):  # ROS, shut down by rclpy's handler, ends it
             return
         if _is_importing(frame):
-            signal.setitimer(signal.ITIMER_REAL, LATER_S)
+            # an interrupt that came during an import is tried again
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
             return
         raise KeyboardInterrupt
 

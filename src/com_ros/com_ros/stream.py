@@ -1,12 +1,9 @@
 """One subscribed topic: what happens to its messages before a node's callback gets them.
 
-1. A node that is too slow for a topic uses the newest messages. When each message of BEHIND_S
-has
-   waited for MAX_WAIT_S, all but the newest are skipped and counted, until the work on as many
-   as
-   arrived in CALM_S would have taken less than CALM_FRACTION of that time. A pause that the node
-   makes up
-   for within BEHIND_S costs no message.
+1. A node that is too slow for a topic uses the newest messages. When each message of half a second
+   has waited for 50 ms, all but the newest are skipped and counted, until the work on as many as
+   arrived in 1 s would have taken less than half of that time. A pause that the node makes up for
+   within half a second costs no message.
 2. A stamp that jumps holds the message back (StampGate).
 3. A message with an implausible value is dropped (com_ros.input_limits).
 
@@ -16,14 +13,14 @@ A message's time is its stamp, or the node's clock at receipt where the stamp is
 that does not stamp, or one whose clock has not started yet. As soon as one stamp is not zero, the
 stamps count.
 
-A stamp jumps when it is more than JUMP_S behind the newest one, or ahead of it by more than
-JUMP_S and by more than PACE times the real time since then (a recording may be replayed fast, and
-messages may be lost). A message whose stamp jumps is held back. A single such message has no
-effect; when the stamps have stayed on the other time line for CONFIRM_S, without one that fits
-the old line, they count from then on, as another recording. After PAUSE_S without a message any
-stamp counts: earlier messages are stale by then anyway. So a correct clock is followed again
-within half a second. Meanwhile nodes hold their state: messages that are held back for up to
-HELD_S count as received, so that no timeout is reported for a driver that still works.
+A stamp jumps when it is more than 0.5 s behind the newest one, or ahead of it by more than 0.5 s
+and by more than 50 times the real time since then (a recording may be replayed fast, and messages
+may be lost). A message whose stamp jumps is held back. A single such message has no effect; when
+the stamps have stayed on the other time line for 0.25 s, without one that fits the old line, they
+count from then on, as another recording. After 1 s without a message any stamp counts: earlier
+messages are stale by then anyway. So a correct clock is followed again within half a second.
+Meanwhile nodes hold their state: messages that are held back for up to 0.5 s count as received, so
+that no timeout is reported for a driver that still works.
 """
 
 import inspect
@@ -41,15 +38,8 @@ from com_ros import qos
 from com_ros.conversions import NS_PER_S, stamp_to_ns
 from com_ros.diagnostics import ThrottledLog
 
-JUMP_S = 0.5
-CONFIRM_S = 0.25
-HELD_S = 0.5
-PAUSE_S = 1.0
-PACE = 50.0  # times real time
-
-_JUMP_NS, _CONFIRM_NS = int(JUMP_S * NS_PER_S), int(CONFIRM_S * NS_PER_S)
-_PAUSE_NS = int(PAUSE_S * NS_PER_S)
-SLACK_NS = 500_000  # by which a sample may be early and still be due
+JUMP_NS = 500_000_000  # by which a stamp may be behind or ahead of the newest one
+CONFIRM_NS = 250_000_000  # for which stamps stay on another time line before they count
 
 
 @dataclass
@@ -76,9 +66,7 @@ class _Line:
             at_ns: ns of real time, when it was received.
         """
         step = time_ns - self.last
-        return -_JUMP_NS <= step <= _JUMP_NS or 0 < step <= PACE * (
-            at_ns - self.last_at
-        )
+        return -JUMP_NS <= step <= JUMP_NS or 0 < step <= 50.0 * (at_ns - self.last_at)
 
 
 class StampGate:
@@ -113,7 +101,7 @@ class StampGate:
         self._stamped |= bool(stamp_ns)
         holds = self.jump_s != 0.0 and not self.restarted
         self.jump_s, self.restarted = 0.0, False
-        paused, self._seen_at = at_ns - self._seen_at >= _PAUSE_NS, at_ns
+        paused, self._seen_at = at_ns - self._seen_at >= NS_PER_S, at_ns
         if line is None or started:
             self.restarted = line is not None
             self._begin(_Line(time_ns, at_ns, time_ns, at_ns))
@@ -139,7 +127,7 @@ class StampGate:
             self._other = _Line(time_ns, at_ns, time_ns, at_ns)
             return False
         other.last, other.last_at = max(time_ns, other.last), at_ns
-        return max(time_ns - other.first, at_ns - other.first_at) >= _CONFIRM_NS
+        return max(time_ns - other.first, at_ns - other.first_at) >= CONFIRM_NS
 
 
 class RateLimit:
@@ -173,20 +161,12 @@ class RateLimit:
         """
         if (
             self._period_ns
-            and self._next_ns - self._period_ns - _JUMP_NS < time_ns < self._next_ns
+            and self._next_ns - self._period_ns - JUMP_NS < time_ns < self._next_ns
         ):
             return False
-        self._next_ns = time_ns + self._period_ns - SLACK_NS
+        # a sample may be early by 0.5 ms and still be due
+        self._next_ns = time_ns + self._period_ns - 500_000
         return True
-
-
-MAX_WAIT_S = 0.05
-BEHIND_S = 0.5
-CALM_S, CALM_FRACTION = 1.0, 0.5
-PERIOD_S = 0.0005  # of the timer that delivers the newest
-
-_MAX_WAIT_NS, _BEHIND_NS = int(MAX_WAIT_S * NS_PER_S), int(BEHIND_S * NS_PER_S)
-_CALM_NS = int(CALM_S * NS_PER_S)
 
 
 class Faults:
@@ -259,7 +239,7 @@ class Backlog:
         self._newest_only = False
         # since when each message has waited, on the system's clock as in DDS
         self._behind_ns = 0
-        # of CALM_S: its begin, and the work on those used
+        # of the last second: its begin, and the work on those used
         self._since_ns = self._busy_ns = 0
         self._used = self._seen = 0  # messages since then
         callback, profile = with_info(self.receive), qos.stream(depth)
@@ -276,11 +256,11 @@ class Backlog:
         """
         now_ns = time.time_ns()
         if not self._newest_only:
-            if now_ns - info["received_timestamp"] <= _MAX_WAIT_NS:
+            if now_ns - info["received_timestamp"] <= 50_000_000:
                 self._behind_ns = 0
             elif not self._behind_ns:
                 self._behind_ns = now_ns
-            if not self._behind_ns or now_ns - self._behind_ns <= _BEHIND_NS:
+            if not self._behind_ns or now_ns - self._behind_ns <= 500_000_000:
                 self._deliver(msg)
                 return
             self._start(now_ns)
@@ -302,7 +282,7 @@ class Backlog:
         self._begin(now_ns)
         if self._timer is None:
             clock = Clock(clock_type=ClockType.STEADY_TIME)
-            self._timer = self._node.create_timer(PERIOD_S, self._on_timer, clock=clock)
+            self._timer = self._node.create_timer(0.0005, self._on_timer, clock=clock)
         self._timer.reset()
         self._newest_only = True
         self.problem = (
@@ -318,9 +298,9 @@ class Backlog:
             now_ns = time.time_ns()
             self._busy_ns += now_ns - begin_ns
             self._used, self._seen = self._used + 1, self._seen + 1
-        if now_ns - self._since_ns > _CALM_NS:
+        if now_ns - self._since_ns > NS_PER_S:
             all_ns = self._busy_ns * self._seen / max(self._used, 1)
-            if all_ns < CALM_FRACTION * (now_ns - self._since_ns):
+            if all_ns < 0.5 * (now_ns - self._since_ns):
                 if self._timer is not None:
                     self._timer.cancel()
                 self._newest_only, self._behind_ns, self.problem = False, 0, ""
@@ -338,7 +318,7 @@ class Stream:
             None: no check.
         faults: counts and logs what is dropped.
         on_restart: called with the jump, s, before the first message on another time line.
-        on_held: called for each message that is held back, for up to HELD_S.
+        on_held: called for each message that is held back, for up to 0.5 s.
     """
 
     def __init__(
@@ -369,7 +349,7 @@ class Stream:
         if gate.jump_s:
             self._report_jump(time_ns is None)
         if time_ns is None:
-            if gate.held_s < HELD_S:
+            if gate.held_s < 0.5:
                 self._on_held()
             return
         if self._check is not None and (problem := self._check(msg, self.topic)):
@@ -385,7 +365,7 @@ class Stream:
         way = f"{abs(jump_s):.6g} s {'ahead' if jump_s > 0 else 'back'}"
         text = (
             f"a stamp of {self.topic} jumped {way}: such messages are held back, and used when the "
-            f"stamps stay there for {CONFIRM_S:g} s"
+            f"stamps stay there for {CONFIRM_NS / NS_PER_S:g} s"
             if held
             else f"the stamps of {self.topic} have jumped {way} and count from now on"
         )

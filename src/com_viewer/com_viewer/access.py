@@ -22,8 +22,6 @@ import websockets.asyncio.server
 from websockets import Headers
 from websockets.http11 import Request, Response
 
-TOKEN_BYTES = 16
-
 _logger = logging.getLogger(__name__)
 
 
@@ -39,7 +37,7 @@ class Access:
     """
 
     def __init__(self, host: str, token: str = "") -> None:
-        self.token = token or secrets.token_urlsafe(TOKEN_BYTES)
+        self.token = token or secrets.token_urlsafe(16)
         self._cookie = "viewer_" + secrets.token_hex(4)  # ports of a host share cookies
         name = socket.gethostname().lower()
         self._names = {"localhost", host.lower(), name, f"{name}.local"}

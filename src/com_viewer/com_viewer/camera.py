@@ -7,7 +7,6 @@ import numpy as np
 from com_model.arrays import Array
 
 FOV = 0.8  # rad, vertical
-MARGIN = 1.15  # free room around the robot, as a factor
 FROM = np.array([1.0, -1.0, 0.45])  # direction from the robot to the camera, world
 
 
@@ -54,7 +53,8 @@ def frame_box(
     r /= np.linalg.norm(r)
     u = np.cross(d, r)
     signs = np.array(np.meshgrid(*[(-1.0, 1.0)] * 3)).reshape(3, -1).T
-    corners = MARGIN * 0.5 * signs * (high - low)
+    # with some room around the robot
+    corners = 1.15 * 0.5 * signs * (high - low)
     wide = np.tan(FOV / 2.0) * aspect * (window.right - window.left) / 2.0
     tall = np.tan(FOV / 2.0) * (window.top - window.bottom) / 2.0
     needed = (

@@ -19,7 +19,6 @@ from com_viewer.robot_meshes import add_mesh
 from com_viewer.scene import GREY, Color, Mark, Snapshot
 
 HIDDEN = Mark(np.full(3, np.nan), GREY)
-FORCE = 0.6  # length of an arrow as large as the weight, over the size of the robot
 
 
 class Drawing:
@@ -79,7 +78,8 @@ class Drawing:
         cloud.points = np.nan_to_num(joints)
         self._polygon(snapshot)
         feet, arrows = snapshot.forces[:, 0], snapshot.forces[:, 1]
-        ends = feet + FORCE * self._size / self._weight * arrows
+        # length of an arrow as large as the weight, over the size of the robot
+        ends = feet + 0.6 * self._size / self._weight * arrows
         self._arrows("forces/feet", np.stack([feet, ends], axis=1), scenes.GREEN)
         self._marked |= snapshot.marks.keys()
         for name in self._marked:

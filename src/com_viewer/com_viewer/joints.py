@@ -12,8 +12,6 @@ from com_model.arrays import Array
 from com_model.setup.limbs import find_limbs
 from com_model.shapes.hulls import read_outside
 
-MAX_SLIDERS = 300  # of a page; further joints stay in the posture
-
 
 class JointRange(NamedTuple):
     """Range of one joint's slider.
@@ -75,7 +73,7 @@ def joint_groups(
         urdf: path of the URDF, for the shapes of its feet; None if it has none.
 
     Returns:
-        Ranges of the joints by name of the group; at most MAX_SLIDERS outside named groups.
+        Ranges of the joints by name of the group; at most 300 outside named groups.
     """
     named = dict(config.joint_groups)
     if not named:
@@ -85,7 +83,8 @@ def joint_groups(
         name: [model.joint_index(joint) for joint in named[name]] for name in named
     }
     grouped = {j for joints in groups.values() for j in joints}
-    for j in range(min(model.n_joints, MAX_SLIDERS)):
+    # further joints stay in the posture
+    for j in range(min(model.n_joints, 300)):
         if j not in grouped:
             groups.setdefault(_branch(model, j), []).append(j)
     return {

@@ -34,9 +34,6 @@ from com_viewer.scene import Color, RobotScene, Snapshot
 
 HOST, PORT = "127.0.0.1", 8080
 ROBOT, COMPARED, LINK_COMS = "robot", "compared", "link CoMs"
-# pixels of width, below which viser's panel covers the lower 60 % of the page
-NARROW = 576
-FILM_ASPECT = 0.46  # of a telephone: what fits there is in view on any screen
 ABOVE_PANEL = Window(bottom=0.2)
 
 
@@ -200,7 +197,8 @@ class Page(Panel):
         """Sets a browser's camera so that the whole robot is in view beside the panel."""
         camera = client.camera
         wide, high = max(camera.image_width, 1), max(camera.image_height, 1)
-        window = ABOVE_PANEL if wide < NARROW else WHOLE
+        # pixels of width, below which viser's panel covers the lower 60 % of the page
+        window = ABOVE_PANEL if wide < 576 else WHOLE
         camera.fov = FOV
         camera.position, look_at = frame_box(*self._box, wide / high, window)
         camera.look_at = look_at
@@ -216,7 +214,8 @@ class Page(Panel):
         self._box, self._followed = meshes.box(snapshot.R, snapshot.p), root.copy()
         camera = self.server.initial_camera
         camera.fov = FOV
-        camera.position, camera.look_at = frame_box(*self._box, FILM_ASPECT)
+        # of a telephone: what fits there is in view on any screen
+        camera.position, camera.look_at = frame_box(*self._box, 0.46)
         for client in self.server.get_clients().values():
             if new:
                 self._frame(client)

@@ -15,7 +15,7 @@ from com_viewer.joints import JointRange
 from com_viewer.timeline import Timeline
 
 JOINTS, PLOTS = "Joints (°)", "Plots"
-PLOT_EVERY_S, PLOT_SAMPLES = 0.25, 900
+PLOT_EVERY_S = 0.25
 BLUE = "#0072b2"
 COLORS = {"y": "#009e73", "z": "#cc79a7", "event": "#e69f00", "now": "#888888"}
 
@@ -77,7 +77,7 @@ class Panel:
                 continue
             if name not in self._plots:
                 chart = self._chart(name, np.zeros(1), {name: np.zeros(1)})
-                self._plots[name] = chart, deque(maxlen=PLOT_SAMPLES)
+                self._plots[name] = chart, deque(maxlen=900)
             points = self._plots[name][1]
             if points and at < points[-1][0]:
                 points.clear()  # another run, or a bag went back

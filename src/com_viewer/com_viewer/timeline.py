@@ -8,8 +8,7 @@ from com_estimation.whole_body.com_state import ComObserver, ComState
 from com_model.arrays import Array
 from com_viewer.bag_run import BagRun
 
-GAP_S = 0.5  # without joint states
-MAX_SAMPLES, MAX_EVENTS = 800, 60
+MAX_EVENTS = 60
 
 
 class Event(NamedTuple):
@@ -43,7 +42,7 @@ class Timeline(NamedTuple):
 def make_timeline(run: BagRun, observer: ComObserver) -> Timeline:
     """Computes margin, CoM, and events of a recording.
 
-    Events are gaps of more than GAP_S, feet that lift and land, changes of the CoM's status, and
+    Events are gaps of more than 0.5 s, feet that lift and land, changes of the CoM's status, and
     the CoM's projection leaving the support polygon; after MAX_EVENTS they are only counted.
 
     Args:
@@ -51,7 +50,7 @@ def make_timeline(run: BagRun, observer: ComObserver) -> Timeline:
         observer: of the robot in it.
 
     Returns:
-        At most MAX_SAMPLES samples.
+        At most 800 samples.
     """
     events: list[Event] = []
     margin, com = np.full(len(run.times), np.nan), np.full((len(run.times), 3), np.nan)
@@ -60,14 +59,15 @@ def make_timeline(run: BagRun, observer: ComObserver) -> Timeline:
         state = run.state(observer, k)
         margin[k], com[k] = state.margin, state.position
         texts = _changes(before, state) if before else []
-        if k and at - run.times[k - 1] > GAP_S:
+        # without joint states
+        if k and at - run.times[k - 1] > 0.5:
             texts.append(f"after a gap of {at - run.times[k - 1]:.1f} s")
         events += [Event(at, text) for text in texts]
         before = state
     if len(events) > MAX_EVENTS:
         more = f"and {len(events) - MAX_EVENTS} more events"
         events = [*events[:MAX_EVENTS], Event(events[MAX_EVENTS].time, more)]
-    shown = np.unique(np.linspace(0, len(run.times) - 1, MAX_SAMPLES).astype(int))
+    shown = np.unique(np.linspace(0, len(run.times) - 1, 800).astype(int))
     return Timeline(run.times[shown], margin[shown], com[shown], tuple(events))
 
 

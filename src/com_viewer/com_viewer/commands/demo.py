@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from com_viewer.commands.view import ShownRobot
     from com_viewer.page import Page
 
-ROBOT, BATTERY_KG, BEHIND_M = "hoap2", 1.0, 0.08
+ROBOT = "hoap2"
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -63,7 +63,7 @@ def _parser(port: int) -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("--robot", default=ROBOT, help="a name, or a URDF's path; default: %(default)s")
-    add("--kg", type=float, default=BATTERY_KG, help="of the battery; default: 1")
+    add("--kg", type=float, default=1.0, help="of the battery; default: 1")
     add("--port", type=int, default=port, help="of the page; default: %(default)s")
     add("--no-browser", action="store_true", help="only print the page's address")
     add("--once", action="store_true", help="end as soon as the page is there")
@@ -83,7 +83,7 @@ def _show(page: "Page", options: argparse.Namespace) -> "ShownRobot":
     trunk = int(believed.link_masses.argmax())
     old, com = believed.link_masses[trunk], believed.link_coms[trunk]
     mass = old + options.kg
-    com = com - [options.kg / mass * BEHIND_M, 0.0, 0.0]
+    com = com - [options.kg / mass * 0.08, 0.0, 0.0]
     heavy = Inertial(mass, com, believed.link_inertias[trunk])
     text = edit_inertials(believed.xml, {believed.link_names[trunk]: heavy})
     page.tab(JOINTS)

@@ -25,7 +25,6 @@ from com_viewer.timeline import make_timeline
 
 RATE_HZ = 30.0
 PAUSE_S = 1.0 / RATE_HZ
-MAX_FRAMES = 3000  # of a film, as long as a minute takes about 10 MB
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -242,7 +241,8 @@ def _play(shown: ShownRobot, run: BagRun, record: bool) -> Callable[[float], Non
         return shown.page.add_player(run.seconds, timeline, show)
 
     def show_all(_: float) -> None:
-        times = run.times[:: -(-len(run.times) // MAX_FRAMES)]
+        # of a film; as long as a minute takes about 10 MB
+        times = run.times[:: -(-len(run.times) // 3000)]
         for before, at in pairwise(times):
             shown.page.pause(at - before)
             show(at)

@@ -54,7 +54,6 @@ from com_viewer import scene as scenes
 from com_viewer.page import HOST, PORT, Page
 from com_viewer.scene import Mark, RobotScene, Snapshot, correction_color, describe
 
-STALE_S = 2.0  # s, after which a message is no longer shown
 TOPICS = {
     "com": msgs.CenterOfMass,
     "sesc": msgs.SescChain,
@@ -229,9 +228,9 @@ class Viewer(RobotNode[Parameters]):
                 self._frames[WALK] = cv.transform_to_numpy(item.transform)
 
     def _recent(self, topic: str) -> Any:
-        """The newest message of a topic; None when it is older than STALE_S."""
+        """The newest message of a topic; None when it is older than 2 s."""
         msg, at = self._received.get(topic, (None, -math.inf))
-        return msg if time.monotonic() - at < STALE_S else None
+        return msg if time.monotonic() - at < 2.0 else None
 
     # --- drawing -----------------------------------------------------------------------------
     def _on_draw(self) -> None:
