@@ -37,10 +37,8 @@ from com_model.text import listing
 
 SEXES = ("f", "m")
 ROOT = "lower_trunk"
-_WINDOW = 0.5  # s
 # N and N m of a reading
 _PLATES = (2.0, 1.0)
-MAX_BYTES = 2**29
 _SCALED = re.compile(r'(origin xyz|mass value|i[xyz]{2})="([^"]*)"')
 
 
@@ -264,9 +262,10 @@ def read_c3d(path: str | Path) -> MarkerTrial:
             it.
     """
     file = str(path)
+    most = 2**29  # bytes
     try:
-        if Path(path).stat().st_size > MAX_BYTES:
-            raise TableError(f"is larger than {MAX_BYTES >> 20} MiB", file)
+        if Path(path).stat().st_size > most:
+            raise TableError(f"is larger than {most >> 20} MiB", file)
         content = importlib.import_module("ezc3d").c3d(
             file, extract_forceplat_data=True
         )
@@ -483,7 +482,8 @@ def trial_postures(
         TableError: the trial has fewer than three of the markers.
     """
     fit, columns = marker_fit(model, trial, markers)
-    size = max(2, round(_WINDOW * trial.rate))
+    length = 0.5  # s
+    size = max(2, round(length * trial.rate))
     seconds = {"used": 0.0, "moved": 0.0, "redundant": 0.0}
     postures, q = list[Posture](), np.zeros(model.n_joints)
     for start in range(0, len(trial.markers) - size + 1, size):
@@ -497,7 +497,7 @@ def trial_postures(
             or visible.sum() < 3
             or np.ptp(wrench[:, 2]) > 0.05 * wrench[0, 2]
         ):
-            seconds["moved"] += _WINDOW
+            seconds["moved"] += length
             continue
         mean = seen.mean(axis=0)
         q, R, p = fit.solve(mean, q)
@@ -506,9 +506,9 @@ def trial_postures(
             any(np.abs(q - each.q).max() < 0.03 for each in postures)
             or len(postures) >= 200
         ):
-            seconds["redundant"] += _WINDOW
+            seconds["redundant"] += length
             continue
-        seconds["used"] += _WINDOW
+        seconds["used"] += length
         errors, force = fit.errors(mean, q, R, p, std), wrench.mean(axis=0)
         # m, centre of pressure less CoM of a person who stands still
         plates = (

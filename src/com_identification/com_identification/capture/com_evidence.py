@@ -28,7 +28,6 @@ Channel = Callable[[Any, Section, str], Array]
 
 SECTIONS = ("com", "tip_over")
 _EDGE = ("edge_x", "edge_y", "direction", "tilt")
-_STEEPEST = 1.2  # rad, of a ramp
 
 
 class ComEvidence:
@@ -124,8 +123,9 @@ def tip_over_planes(
     Raises:
         ConfigError: a tilt is larger than 1.2 rad.
     """
-    if (np.abs(tilt[np.isfinite(tilt)]) > _STEEPEST).any():
-        text = f"is more than {_STEEPEST} rad: correct its unit, or the column"
+    steepest = 1.2  # rad, of a ramp
+    if (np.abs(tilt[np.isfinite(tilt)]) > steepest).any():
+        text = f"is more than {steepest} rad: correct its unit, or the column"
         raise section.error(f"a tilt {text}" if key != "tilt" else text, key)
     c, s = np.cos(tilt), np.sin(tilt)
     normals = np.column_stack((c * np.sin(direction), -c * np.cos(direction), s))

@@ -26,8 +26,6 @@ from com_identification.settings import CaptureOptions, IdentificationSettings
 from com_model import Foot, RobotModel
 from com_model.arrays import Array
 
-_MAX_BIAS = 0.2  # fraction of the weight
-
 
 @dataclass(frozen=True, eq=False)
 class StationaryInterval:
@@ -280,9 +278,10 @@ class PostureBuilder:
                 f"The force sensor of {name} has no readings: check its driver."
             )
         force = float(np.linalg.norm(value[:3]))
-        if force > _MAX_BIAS * self._weight:
+        most = 0.2  # fraction of the weight
+        if force > most * self._weight:
             raise CaptureRefused(
-                f"{name} reads {force:.3g} N, more than {_MAX_BIAS:.0%} of the robot's weight: "
+                f"{name} reads {force:.3g} N, more than {most:.0%} of the robot's weight: "
                 "lift the foot off the ground to tare it."
             )
         return np.array(value)

@@ -26,10 +26,8 @@ from com_model.arrays import Array
 from com_model.strict_yaml import Section, read_yaml
 from com_model.text import quote
 
-MAX_BYTES = 2**20
 # s; larger times are stamps, smaller ones count from the first joint state
 _ABSOLUTE = 1e8
-_TRAVEL = 0.02  # rad or m, of a joint within a test
 
 
 @dataclass(eq=False)
@@ -105,14 +103,15 @@ class TipTests:
     def intervals(self) -> list[StationaryInterval]:
         """Returns each test as a posture, or why it is none."""
         found = []
+        most = 0.02  # rad or m, of a joint within a test
         for number, test in enumerate(self._tests, start=1):
             label, Q = f"tip-over test {number}", np.array(test.readings)
             t0, t1 = ((self._origin or 0) + time for time in (test.t0_ns, test.t1_ns))
             posture, reason = None, f"{label} has no joint states: check its times."
-            if len(Q) and (travel := np.ptp(Q, axis=0)).max(initial=0.0) > _TRAVEL:
+            if len(Q) and (travel := np.ptp(Q, axis=0)).max(initial=0.0) > most:
                 joint = self._model.joint_names[int(travel.argmax())]
                 reason = (
-                    f"{label}: {joint} moved by {travel.max():.3g}, more than {_TRAVEL} rad or m: "
+                    f"{label}: {joint} moved by {travel.max():.3g}, more than {most} rad or m: "
                     "give the moment at which the robot tips."
                 )
             elif len(Q):
@@ -181,10 +180,11 @@ def read_marks(path: Path, origin_ns: int) -> list[PostureMark]:
     Raises:
         MarksError: names the wrong line.
     """
+    most = 2**20  # bytes
     try:
-        if path.stat().st_size > MAX_BYTES:
+        if path.stat().st_size > most:
             raise MarksError(
-                f"is larger than {MAX_BYTES // 1024} KiB. Is this the file?", str(path)
+                f"is larger than {most // 1024} KiB. Is this the file?", str(path)
             )
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except OSError as error:

@@ -44,7 +44,6 @@ _MOVES = 0.04  # rad, rms of the legs' joints between two instants
 _GOOD, _POOR = 0.2, 0.5  # disagreement of an order that fits, and of one that does not
 _SURE = 0.03  # by which others disagree more, where an order is certain
 _RATED = 60  # orders and signs that are looked at closely
-_SLACK = 0.1  # rad beyond limits
 _UNITS = (0.6, 1.7)  # of what is read over what physics says, in the same unit
 _AXES = np.array(
     [
@@ -278,7 +277,8 @@ class _FlatFeet:
         ]
         joints = [j for own in self.legs for j in own]
         self.leg_names = [model.joint_names[j] for j in joints]
-        self._lower, self._upper = model.lower - _SLACK, model.upper + _SLACK
+        # rad beyond limits
+        self._lower, self._upper = model.lower - 0.1, model.upper + 0.1
         length = float(
             np.linalg.norm(
                 self.contacts(self.positions((), np.ones(0)))[0], axis=-1

@@ -21,8 +21,6 @@ from com_model import Foot, RobotModel, Sesc
 from com_model.arrays import Array, FrozenArrays
 from com_model.geometry.rotations import angle_between, skew
 
-_LEAST_TILT = 0.087  # rad, least between two postures
-_SURE = 3.0  # standard deviations
 _TILT = 0.01  # rad, between IMU and soles, that is allowed
 _VECTORS = ("up", "projection", "measured", "difference", "tilt_part", "model_part")
 _NUMBERS = ("model_std", "tilt", "force_tilt", "mass", "mass_std")
@@ -335,11 +333,12 @@ def find_tilted_shape(
     ups = np.array([observations.up_direction(posture) for posture in postures])
     tilts = np.arccos(np.clip(ups @ ups.T, -1.0, 1.0))
     spans = np.nanmax(np.where(same_shape, tilts, 0.0), axis=1, initial=0.0)
-    tilted = np.flatnonzero(spans >= _LEAST_TILT)
+    least_tilt = 0.087  # rad, least between two postures
+    tilted = np.flatnonzero(spans >= least_tilt)
     if not tilted.size:
         raise PostureError(
             f"none of {len(postures)} postures is another one tilted: stand still, then with both "
-            f"ankles turned by {np.degrees(_LEAST_TILT):.0f} degrees or more and all other joints "
+            f"ankles turned by {np.degrees(least_tilt):.0f} degrees or more and all other joints "
             f"as they are; the largest tilt of one shape is {np.degrees(spans.max()):.1f} degrees"
         )
     best = int(tilted[same_shape[tilted].sum(axis=1).argmax()])
@@ -510,15 +509,16 @@ class ModelCheck:
         off, allowed = found.mass - found.model_mass, self._mass * found.model_mass
         verdict = ModelVerdict.CONSISTENT
         reason = f"The model's CoM is within {1e3 * self._com:.1f} mm of the feet's measurement."
+        sure = 3.0  # standard deviations
         if faults:
             verdict, reason = ModelVerdict.WRONG_WRENCH, faults
-        elif abs(off) > allowed + _SURE * found.mass_std:
+        elif abs(off) > allowed + sure * found.mass_std:
             verdict = ModelVerdict.WRONG_MASS
             reason = (
                 f"The feet carry {found.mass:.4g} kg, the model has {found.model_mass:.4g} kg: "
                 "weigh the robot, tare the sensors, and look for loads that the URDF has not."
             )
-        elif found.com_error > self._com + _SURE * found.model_std:
+        elif found.com_error > self._com + sure * found.model_std:
             verdict = ModelVerdict.WRONG_COM
             reason = (
                 f"The model's CoM is {1e3 * found.com_error:.1f} mm off: identify the links' "

@@ -146,7 +146,6 @@ def _axis_rotations() -> list[Array]:
     return sorted(turns, key=order)[1:]
 
 
-_SLIDE = 0.6  # rad, of one foot's force against gravity: friction 0.7
 _PLAIN = ("weight", "lean", "push")  # rules that depend on the mass and gravity only
 _MODEL = {
     "weight",
@@ -279,13 +278,14 @@ class WrenchRules:
         self, i: int, force: Array, moment: Array, up: Array
     ) -> Iterator[RuleViolation]:
         name, size = self.feet[i].frame, float(np.linalg.norm(force))
+        steepest = 0.6  # rad, of one foot's force against gravity: friction 0.7
         if np.isfinite(up).all():
             angle = angle_between(force, up)
             yield RuleViolation(
                 "push",
-                angle / (_SLIDE + 2.0 * self._force / size),
+                angle / (steepest + 2.0 * self._force / size),
                 f"{name} reads {size:.3g} N at {np.degrees(angle):.0f} deg against gravity, less "
-                f"than {np.degrees(_SLIDE):.0f} deg was expected",
+                f"than {np.degrees(steepest):.0f} deg was expected",
                 i,
             )
         corners = self.feet[i].corners

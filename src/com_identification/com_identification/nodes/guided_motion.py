@@ -29,7 +29,6 @@ from com_ros.robot_node import RobotNode
 
 TICK = 0.05  # s, in real time; in lockstep by the stamps of joint_states
 TICK_NS = round(TICK * NS_PER_S)
-LATE = 1.5  # s, by which a robot may lag behind its path
 
 Script = Generator[None, None, None]  # steps in sequence; yields while it waits
 
@@ -223,7 +222,8 @@ class GuidedMotion(RobotNode[P]):
     def _place_on(self, way: JointPath, q: Array) -> Array:
         """The place nearest to q of those where the joints may be now."""
         t = (self._time_ns - self._since_ns) / NS_PER_S
-        targets = [way.sample(t - late)[0] for late in np.linspace(0.0, LATE, 5)]
+        # s, by which a robot may lag behind its path
+        targets = [way.sample(t - late)[0] for late in np.linspace(0.0, 1.5, 5)]
         return np.clip(q, np.min(targets, axis=0), np.max(targets, axis=0))
 
     # --- for the script ------------------------------------------------------------------------
@@ -259,7 +259,7 @@ class GuidedMotion(RobotNode[P]):
             yield from self._wait(way.end)
             state.target = way.q[-1]
         while state.farthest(self._position(), state.target, most):
-            yield  # for LATE
+            yield  # for as long as it may lag behind
         self._way = None
 
     def _carry(self, q: Array, what: str) -> Script:

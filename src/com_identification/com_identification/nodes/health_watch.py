@@ -23,7 +23,6 @@ from com_identification.regression.postures import Posture
 from com_identification.regression.statics import Statics, prediction_rows
 from com_model import RobotModel
 
-_SURE = 3.0  # standard deviations of the recorded CoM
 _WARNED = (ModelVerdict.WRONG_COM, ModelVerdict.WRONG_MASS, ModelVerdict.WRONG_WRENCH)
 
 
@@ -149,9 +148,10 @@ class HealthWatch:
         std = float(
             np.sqrt(np.linalg.eigvalsh(slope @ last.covariance @ slope.T).max())
         )
-        tolerance = max(com_tolerance, _SURE * std)
+        sure = 3.0  # standard deviations of the recorded CoM
+        tolerance = max(com_tolerance, sure * std)
         mass_tolerance = max(
-            mass_tolerance, _SURE * last.total_mass[1] / last.total_mass[0]
+            mass_tolerance, sure * last.total_mass[1] / last.total_mass[0]
         )
         self._recorded, feet = last.taken, session.config.feet
         self._check = ModelCheck(

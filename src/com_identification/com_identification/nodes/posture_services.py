@@ -34,7 +34,6 @@ from com_ros.conversions import numpy_to_wrench
 from com_ros.jobs import DeferredService, Reply
 from com_ros.robot_node import RobotNode
 
-LONGEST_WAIT = 3600.0  # s, that a request may wait
 Handler = Callable[[Session, Any, Any], None]
 """Fills a response; a ComModelError becomes a refusal."""
 
@@ -91,10 +90,11 @@ class PostureServices:
     def _defer(
         self, kind: Any, handler: Handler, refusal: str, request: Any, reply: Reply
     ) -> None:
-        if not 0.0 <= request.timeout <= LONGEST_WAIT:
+        longest = 3600.0  # s, that a request may wait
+        if not 0.0 <= request.timeout <= longest:
             reply(
                 kind.Response(
-                    message=f"{refusal}: timeout {request.timeout:g}: give 0 to {LONGEST_WAIT:g} s"
+                    message=f"{refusal}: timeout {request.timeout:g}: give 0 to {longest:g} s"
                 )
             )
             return

@@ -61,8 +61,6 @@ from com_ros.inputs import WrenchInputs
 from com_ros.main import run
 from com_ros.parameters import parameter
 
-BAND = 0.015  # m, distance from the edge within which readings determine the angle
-
 
 @dataclass(frozen=True)
 class Parameters(GuidedParameters):
@@ -180,12 +178,14 @@ class TipRamp(GuidedMotion[Parameters]):
         )
         self._report(f"{case.test.name}: the joints turn")
         near, margin, fast = [], np.inf, slow < p.ramp_speed
+        # m, distance from the edge within which readings determine the angle
+        band = 0.015
         while self._time_ns < end_ns and margin >= p.fall_margin:
             yield
             reading = self._reading(case, maps)
             margin = reading[1]
-            near += [reading] if margin < BAND and np.isfinite(margin) else []
-            if fast and p.fall_margin <= margin < BAND + 2.0 * lag * p.ramp_speed:
+            near += [reading] if margin < band and np.isfinite(margin) else []
+            if fast and p.fall_margin <= margin < band + 2.0 * lag * p.ramp_speed:
                 fast, angle = False, case.angle(self._target())
                 v = np.copysign([p.ramp_speed, slow], limit)
                 end_ns = self._turn(case, angle, *v)

@@ -30,8 +30,8 @@ from com_ros.jobs import BackgroundJobs, DeferredService, Reply
 from com_ros.qos import LATCHED, stream
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
 
-CHUNK = 10.0  # s of a file: what a crash loses at most
 MAX_CHUNK = 100_000  # messages that wait to be written
+CHUNK = 10.0  # s of a file: what a crash loses at most
 
 
 class WalkServices:

@@ -19,10 +19,6 @@ from com_model.joint_path import JointPath
 from com_model.postures import time_path
 from com_model.shapes.hulls import Hull, Hulls, hull_of, read_shapes
 
-_TRIES = 30  # for each requested candidate
-_ENDS = (
-    0.3  # of a beta distribution: below 1 the ends are more probable than the middle
-)
 _SLACK = 1e-9  # rad and m
 _BOX = np.array(
     [[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=float
@@ -213,14 +209,15 @@ class FeasiblePostures:
         refused: Counter[str] = Counter()
         pool: list[Entry] = []
         stands, tried, reach = tuple(self.stances), 0, 1.0
-        while len(pool) < count and tried < _TRIES * count:
+        tries = 30  # for each requested candidate
+        while len(pool) < count and tried < tries * count:
             if progress is not None:
                 progress(
-                    max(len(pool) / count, tried / (_TRIES * count)),
+                    max(len(pool) / count, tried / (tries * count)),
                     f"{len(pool)} of {count} postures found in which the robot can stand",
                 )
             # at most 256 starts are solved at a time
-            size = min(max(4 * (count - len(pool)), 16), 256, _TRIES * count - tried)
+            size = min(max(4 * (count - len(pool)), 16), 256, tries * count - tried)
             starts = self._starts(rng, size, anywhere)
             starts = self._rest + reach * (starts - self._rest)
             before = len(pool)
@@ -252,7 +249,8 @@ class FeasiblePostures:
             return np.asarray(self.low + fractions * (self.high - self.low))
         # 85 % of the samples have joints near the ends of their ranges
         far = rng.random(count) < 0.85
-        ends = rng.beta(_ENDS, _ENDS, (int(far.sum()), len(self.low)))
+        # a beta distribution below 1: the ends are more probable than the middle
+        ends = rng.beta(0.3, 0.3, (int(far.sum()), len(self.low)))
         fractions[far] = ends
         spread = rng.uniform(np.where(far, 0.5, 0.2), 1.0)[:, None]
         return np.asarray(

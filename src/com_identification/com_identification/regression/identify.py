@@ -42,7 +42,6 @@ from com_model.arrays import Array
 
 FITTED = 0.7  # progress at which the fit is done
 OUTLIER = 0.5  # weight
-_ROUNDS = 3  # of linearisation
 
 
 class _Fit:
@@ -76,10 +75,11 @@ class _Fit:
         )
         self._progress = progress
         self.x, self.errors = np.zeros(priors.count), observations.errors.means.copy()
-        for done in range(_ROUNDS):
+        rounds = 3  # of linearisation
+        for done in range(rounds):
             progress(
-                FITTED * done / (_ROUNDS + 2),
-                f"fitting {len(postures)} postures, round {done + 1} of at most {_ROUNDS}",
+                FITTED * done / (rounds + 2),
+                f"fitting {len(postures)} postures, round {done + 1} of at most {rounds}",
             )
             self.rows = rows = self._linearize()
             found = posterior.reweight(rows, posterior.prior_posterior(rows))
@@ -90,7 +90,7 @@ class _Fit:
             if np.abs(self.x - before).max() < 1e-2 * max(1.0, np.abs(self.x).max()):
                 break
         progress(
-            FITTED * _ROUNDS / (_ROUNDS + 2), "how large the errors of the sensors are"
+            FITTED * rounds / (rounds + 2), "how large the errors of the sensors are"
         )
         fits = 1.0 / found.inflation >= OUTLIER
         touched = found.inflation
@@ -166,7 +166,7 @@ class _Fit:
             posterior.held_out(self.rows, self.posterior, folds)
         ):
             self._progress(
-                _HELD_OUT + (1.0 - _HELD_OUT) * fold / folds,
+                0.8 + 0.2 * fold / folds,
                 f"predicting postures left out, part {fold + 1} of {folds}",
             )
             x, _ = posterior.bound(found.x, found.covariance, self._priors)
@@ -244,9 +244,6 @@ class _Fit:
             at_bound=tuple(names[b] for b in self.at_bound),
             redundancy=redundancy,
         )
-
-
-_HELD_OUT = 0.8  # progress at which this step begins
 
 
 def identify(

@@ -27,7 +27,6 @@ from com_model.arrays import Array, Flags
 from com_model.dynamics import GRAVITY
 from com_model.robot_config import wrench_signs
 
-_STEP = 1e-6  # rad or m, of central differences
 _NO_GRAVITY = (
     "the direction of gravity is not known: use an IMU, or wrenches of soles with corners on "
     "horizontal ground"
@@ -167,7 +166,8 @@ class ObservationModel:
         self.check(posture)
         n = self.model.n_joints
         keep, kinds = self._usable(posture)
-        steps = _STEP * np.eye(self._still.size)
+        step = 1e-6  # rad or m, of central differences
+        steps = step * np.eye(self._still.size)
         moves = np.concatenate((self._still, steps, -steps))
         bent = errors.copy()
         bent[self.errors.kinds["compliance"]] = 0.0
@@ -183,7 +183,7 @@ class ObservationModel:
         expected = (reading.effort - values[0, 6 : 6 + n]) / (1.0 + gains)
         root, values = values[0, :6], values[:, keep]
         slope = np.subtract(*np.split(values[1:], 2)).T / (
-            2.0 * _STEP
+            2.0 * step
         )  # (R, n + 8 + 2 f)
         poses = Poses(reading.poses.R[:1], reading.poses.p[:1], reading.poses.z[:1])
         here = reading._replace(poses=poses, up=reading.up[:1])

@@ -20,7 +20,6 @@ from com_model.arrays import Array, FrozenArrays
 from com_model.bodies import PRISMATIC
 
 RANK_TOLERANCE = 1e-9  # of the largest singular value
-_NULL = 1e-7  # fraction of a direction that may be outside of the null space
 _CONSTANT = 1e-6  # change of a direction
 
 Candidate = tuple[str, Array]  # words, (4 B,) direction of the parameters
@@ -52,10 +51,11 @@ def examine(
     several = _heights(statics, R, up), _together(statics, R)
     # combinations that may be unobservable, the simplest to explain first
     candidates = list(chain(_along_axes(statics), *several, _exchanges(statics)))
-    lost = _words(statics, null, factor, candidates, _NULL)
+    # of a direction, outside of the null space
+    lost = _words(statics, null, factor, candidates, 1e-7)
     # a third: the data reduce a standard deviation by 5 %
     informative = int(np.sum(s > 1.0 / 3.0))
-    # as _NULL, for weakly observable combinations
+    # fraction outside of the null space, for weakly observable combinations
     weak = _words(statics, Vt[informative:], factor, candidates, 0.1)
     condition = largest / float(s[rank - 1]) if rank else float("nan")
     left = tuple(text for text in weak if text not in lost)

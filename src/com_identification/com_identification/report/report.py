@@ -44,8 +44,6 @@ BEFORE, AFTER = RED, BLUE
 _MM = 1000.0
 
 Span = tuple[float, float, bool]  # s, s, whether it gave a posture
-_SHOWN = 200  # rows of a table
-_COMBINATIONS = 40  # lines of unobservable combinations
 
 
 @dataclass(frozen=True)
@@ -297,14 +295,15 @@ def _identifiability(contents: Contents) -> Raw:
             "the URDF: a change along it changes no sensor reading in such postures.",
         ),
     ]
+    most = 40  # lines of unobservable combinations
     for head, lines in (
         ("Unobservable in these postures, some in any posture:", what.lost),
         ("Weakly observable in these postures:", what.weak),
     ):
         if lines:
-            more = len(lines) - _COMBINATIONS
+            more = len(lines) - most
             shown = [
-                *lines[:_COMBINATIONS],
+                *lines[:most],
                 *([f"and {more} more"] if more > 0 else []),
             ]
             parts += [element("p", head), bullets(shown)]
@@ -368,9 +367,10 @@ def _postures(contents: Contents) -> Raw:
 def _long_table(
     head: Sequence[object], rows: Sequence[Sequence[object]], words: int
 ) -> Raw:
-    more = len(rows) - _SHOWN
+    shown = 200  # rows of a table
+    more = len(rows) - shown
     left = element("p", f"and {more} more") if more > 0 else ""
-    return Raw(table(head, rows[:_SHOWN], words=words) + left)
+    return Raw(table(head, rows[:shown], words=words) + left)
 
 
 def _wrenches(contents: Contents) -> Raw:

@@ -30,13 +30,8 @@ from com_identification.walking.unknowns import PARAMETERS, Unknowns
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
 
-NAMED = 0.9
-"""Posterior from which a cause is named."""
 _GAIN = 0.025  # factory tolerance of a gain
-# wide priors of causes: m, of the torso's mass, rad, of a gain, N
-_OFF_COM = 0.020
 _OFF_ANGLE, _OFF_GAIN = np.deg2rad(2.0), 0.20
-_SCALES = 0.002  # of the mass
 
 ADVICE = {
     frozenset(
@@ -94,7 +89,7 @@ class CheckUp:
     @property
     def named(self) -> Cause | None:
         """The cause, where one is named."""
-        return self.causes[0] if self.causes[0].probability >= NAMED else None
+        return self.causes[0] if self.causes[0].probability >= 0.9 else None
 
     @property
     def healthy(self) -> bool:
@@ -217,9 +212,10 @@ def _hypotheses(system: SlowSystem) -> dict[str, list[Array]]:
     zero = base.joint_slice("encoder_zero").start
     places = _places(system)
     # a payload of 24 % of the torso's mass; an outside pull of 10 N
+    # prior, m, of the torso's CoM
     return {
         "payload": [wide({torso: 0.24 / 2.0, **com})],
-        "torso CoM": [wide({torso + 7: _OFF_COM, torso + 8: _OFF_COM})],
+        "torso CoM": [wide({torso + 7: 0.020, torso + 8: 0.020})],
         "encoder zero": [wide({zero + int(j): _OFF_ANGLE}) for j in legs],
         "torque scale": [gain(int(j)) for j in legs],
         "IMU tilt": [wide({mounting: _OFF_ANGLE, mounting + 1: _OFF_ANGLE})],
@@ -242,13 +238,14 @@ def _information(
     gains = made.X[:, u.gain_columns] @ x[u.gain_columns]
     A, r = np.column_stack([made.X @ u.jacobian(u.mean), gains]), made.X @ x
     weights = np.ones(len(r))
+    scales = 0.002  # of the mass
     for _ in range(2):
         H = (A * weights[:, None]).T @ A / TEMPERING
         g = -A.T @ (weights * r) / TEMPERING
         if mass is not None:
             own = np.append(u.mass_direction(u.mean), 0.0)
-            H = H + np.outer(own, own) / _SCALES**2
-            g = g + own * np.log(mass / u.total_mass(u.mean)) / _SCALES**2
+            H = H + np.outer(own, own) / scales**2
+            g = g + own * np.log(mass / u.total_mass(u.mean)) / scales**2
         change = _evidence(H, g, np.hstack([np.diag(s), V]))[1]
         weights = huber_weights(r + A @ change, made.joint, 1.0)
         weights[made.joint == rows.TIED] = 1.0

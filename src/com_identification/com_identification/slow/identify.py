@@ -29,6 +29,7 @@ from com_identification.walking.fit import (
     descend,
     huber_weights,
     nuisances,
+    posterior,
     unexplained,
 )
 from com_identification.walking.identify import WalkResult, with_scale
@@ -48,16 +49,13 @@ from com_identification.walking.unknowns import (
 )
 from com_model import Frame, RobotConfig, RobotModel
 from com_model.actuators import ActuatorModel
-from com_model.arrays import Array, Flags
+from com_model.arrays import Array
 from com_model.bodies import Indices
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.tree_kernels import tree_of
 
 TEMPERING = 7.0
-_TIED, _FAR = 1e-3, 1e5  # of a gain; s, from the blocks of one recording to the next
-# %, of which ripple and noise are 3 (G1) to 5 (T1); standard deviations
-_UNEXPLAINED, _BASE = 6.0, 1.5
-_APART = 3.0  # standard deviations
+_FAR = 1e5  # s, from the blocks of one recording to the next
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,8 +137,9 @@ class SlowSystem:
         blind = np.ptp(tau, axis=0) < 5.0 * (bias + robot.noise.joint)
         joints = np.flatnonzero(blind & ~robot.legs)
         X = np.zeros((len(joints), width))
-        X[np.arange(len(joints)), self.base.gain_columns.start + joints] = 1.0 / _TIED
-        X[:, -1] = -1.0 / _TIED
+        tied = 1e-3  # of a gain, between the blocks of one recording
+        X[np.arange(len(joints)), self.base.gain_columns.start + joints] = 1.0 / tied
+        X[:, -1] = -1.0 / tied
         return X, np.full(len(joints), rows.TIED), np.zeros(len(joints))
 
 
@@ -302,23 +301,13 @@ def fit_rows(made: DesignMatrix, u: SlowUnknowns, z: Array) -> WalkFit:
         u: with their priors.
         z: (Z + extra,) where the search begins.
     """
-    order = np.argsort(made.block, kind="stable")
-    made = DesignMatrix(made.X[order], made.joint[order], made.block[order])
+    made = made.take(np.argsort(made.block, kind="stable"))
     for _ in range(3):
         weights = huber_weights(made.X @ u.coefficients(z), made.joint, 1.0)
         weights[made.joint == rows.TIED] = 1.0
         H = made.X.T @ (weights[:, None] * made.X)
         z = descend(H, u, z, TEMPERING)
-    D = u.jacobian(z)
-    relative = np.outer(u.std, u.std) * (D.T @ H @ D) / TEMPERING
-    C = np.linalg.inv(relative + np.eye(len(z))) * np.outer(u.std, u.std)
-    return WalkFit(
-        z,
-        (C + C.T) / 2.0,
-        TEMPERING,
-        block_information(made, weights),
-        int((np.linalg.eigvalsh(relative) > 1.0).sum()),
-    )
+    return posterior(u, z, block_information(made, weights), TEMPERING, 1.0)
 
 
 class SlowAdvice(Advice):
@@ -423,39 +412,37 @@ def _held_out(made: DesignMatrix, u: SlowUnknowns) -> list[AcceptanceTest]:
     number = np.unique(made.block, return_inverse=True)[1]
     # the last 15 % of the blocks
     seen = number < (1.0 - 0.15) * (number.max() + 1)
-    found = fit_rows(_part(made, seen), u, u.mean)
-    held = _part(made, ~seen)
+    found = fit_rows(made.take(seen), u, u.mean)
+    held = made.take(~seen)
     fixed = u.std.copy()
     # masses of the URDF, with 1e-4 of their prior standard deviations
     fixed[: u.joint_slice(FRICTIONS[0]).start] *= 1e-4
     H = found.information.sum(axis=0)
     urdf = descend(H, replace(u, std=fixed), u.mean, TEMPERING)
-    torques = _part(held, held.joint >= rows.BASE)
+    torques = held.take(held.joint >= rows.BASE)
     ours, before = (
         unexplained(torques, u.coefficients(z), u.gain_columns) for z in (found.z, urdf)
     )
     kind = rows.BASE if (held.joint == rows.BASE).any() else rows.HUNG
-    first = _part(held, held.joint == kind)
+    first = held.take(held.joint == kind)
     rms = float(np.sqrt(np.mean((first.X @ u.coefficients(found.z)) ** 2)))
+    most = 6.0  # %, of which ripple and noise are 3 (G1) to 5 (T1)
+    base = 1.5  # standard deviations
     return [
         AcceptanceTest(
             "held-out torques",
             f"{ours:.1f} % of the torques are not explained in the part that was held out, by the "
             f"URDF with gains, friction and encoders fitted {before:.1f} %; limits "
-            f"{_UNEXPLAINED:g} % and a tenth more than the latter",
-            bool(ours <= min(1.1 * before, _UNEXPLAINED)) or not len(torques.X),
+            f"{most:g} % and a tenth more than the latter",
+            bool(ours <= min(1.1 * before, most)) or not len(torques.X),
         ),
         AcceptanceTest(
             "residuals of the base",
-            f"{rms:.2f} standard deviations, rms, in the part that was held out, limit {_BASE:g}: "
+            f"{rms:.2f} standard deviations, rms, in the part that was held out, limit {base:g}: "
             "above, a foot slipped, somebody held the robot, or torques are commands",
-            rms < _BASE,
+            rms < base,
         ),
     ]
-
-
-def _part(made: DesignMatrix, used: Flags) -> DesignMatrix:
-    return DesignMatrix(made.X[used], made.joint[used], made.block[used])
 
 
 def _steady_feet(
@@ -494,17 +481,18 @@ def _sway_and_hang(
     hung = kinds[np.floor(made.block / _FAR).astype(int)]
     u, coms, spread = system.unknowns, [], np.zeros((3, 3))
     for used in (hung, ~hung):
-        found = fit_rows(_part(made, used | (made.joint == rows.TIED)), u, u.mean)
+        found = fit_rows(made.take(used | (made.joint == rows.TIED)), u, u.mean)
         com, J = u.com(found.z, posture)
         coms.append(com)
         spread += J @ found.covariance @ J.T
     off = coms[1] - coms[0]
     size = float(np.sqrt(off @ np.linalg.solve(spread, off) / 3.0))
+    apart = 3.0  # standard deviations
     return [
         AcceptanceTest(
             "swaying and hanging agree",
             f"their CoMs differ by {1e3 * np.linalg.norm(off):.1f} mm, {size:.1f} standard "
-            f"deviations, limit {_APART:g}: above, the rope's point is wrong, or gears give",
-            size < _APART,
+            f"deviations, limit {apart:g}: above, the rope's point is wrong, or gears give",
+            size < apart,
         )
     ]

@@ -19,8 +19,6 @@ from com_model.dynamics import GRAVITY
 from com_model.dynamics.inverse_dynamics import Dynamics
 from com_model.dynamics.link_frames import LinkFrames
 
-_RATE = 60.0  # Hz
-
 
 def predict_log(
     model: RobotModel,
@@ -39,7 +37,8 @@ def predict_log(
         rope: link and point that it hangs from; None: it stands on all feet.
     """
     model = config.attach(model)
-    grid = np.arange(time[0], time[-1], 1.0 / _RATE)
+    rate = 60.0  # Hz
+    grid = np.arange(time[0], time[-1], 1.0 / rate)
     rows = np.column_stack([np.interp(grid, time, column) for column in q.T])
     qd = np.gradient(rows, grid, axis=0)
     names = [foot.frame for foot in config.feet]
@@ -55,7 +54,7 @@ def predict_log(
         rise = np.gradient(np.gradient(place, grid, axis=0), grid, axis=0)
         force = np.einsum("kij,kj->ki", R, rise + np.array([0.0, 0.0, GRAVITY]))
         turns = (
-            Rotation.from_matrix(R[:-1] @ R[1:].transpose(0, 2, 1)).as_rotvec() * _RATE
+            Rotation.from_matrix(R[:-1] @ R[1:].transpose(0, 2, 1)).as_rotvec() * rate
         )
         omega = np.concatenate([turns, turns[-1:]])
     else:

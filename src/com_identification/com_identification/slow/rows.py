@@ -134,8 +134,6 @@ rope's point, values that are tied to others."""
 BLOCK = 5.0  # s, of rows that share their information
 # m, rad of the soles' tilt under load, correlated over 1 s
 PLACE, TILT = 0.0015 * np.sqrt(RATE), np.deg2rad(0.12) * np.sqrt(RATE)
-_NEAR = 0.02  # rad or m, of a joint's limit, where its torque is not that of its drive
-_STEP = 1e-6  # rad, of differences
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,7 +218,7 @@ def _generalised(
 def _near_limits(robot: SlowRobot, q: Array) -> Flags:
     """(N, n) joints that are near a limit."""
     model = robot.model
-    return np.asarray((q < model.lower + _NEAR) | (q > model.upper - _NEAR))
+    return np.asarray((q < model.lower + 0.02) | (q > model.upper - 0.02))
 
 
 def zero_columns(model: RobotModel) -> slice:
@@ -354,13 +352,14 @@ def _hung(
     frames = LinkFrames(robot.model, [rope.link], [rope.xyz])
     whole = np.zeros((N, 6 + n, P + ROPE + 1))
     whole[:, :, :P] = D
+    step = 1e-6  # rad, of differences
     for k in range(N):
         R, p, J = (v[0] for v in frames.motions(motion.q[k]))
         F = D[k, :3] @ x
         for i in np.flatnonzero(np.abs(J).max(axis=0) > 0.0):  # joints up to the rope
             near = motion.q[k].copy()
-            near[i] += _STEP
-            change = (frames.motions(near).jacobian[0, :3] - J[:3]) / _STEP
+            near[i] += step
+            change = (frames.motions(near).jacobian[0, :3] - J[:3]) / step
             whole[k, 3:6, at + i] += np.cross(J[:3, i], F)
             whole[k, 6:, at + i] += change.T @ F
         force = whole[k, :3].copy()

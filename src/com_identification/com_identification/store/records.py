@@ -17,8 +17,6 @@ from com_model.text import listing
 FORMAT = 1
 MAX_RECORD = 2**18  # bytes: a hundred times what a robot of forty joints needs
 _MAX_LABEL = 200  # characters
-_MAX_CONSTRAINTS = 100  # of a posture
-_LARGEST = 2**62  # above all whole numbers of a record; stamps in ns need as many
 
 
 def robot_record(model: RobotModel, feet: Sequence[Foot]) -> dict[str, Any]:
@@ -163,13 +161,14 @@ def decode_posture(record: Any, model: RobotModel, feet: int) -> Posture:
     Raises:
         ValueError: Says why it is no posture of this robot.
     """
+    most = 100  # of a posture
     try:
         wrenches = np.array([numbers(row, 6) for row in _list(record["wrenches"])])
         if len(wrenches) not in (0, feet):
             raise ValueError(f"{len(wrenches)} wrenches for {feet} feet")
         constraints = _list(record["constraints"])
-        if len(constraints) > _MAX_CONSTRAINTS:
-            raise ValueError(f"more than {_MAX_CONSTRAINTS} constraints")
+        if len(constraints) > most:
+            raise ValueError(f"more than {most} constraints")
         limits = tuple(
             ComConstraint(
                 str(link), numbers(normal, 3), *numbers([offset, std], 2).tolist()
@@ -204,8 +203,9 @@ def whole(value: Any, name: str) -> int:
     Raises:
         ValueError: it is none; has the name.
     """
-    if type(value) is not int or not 0 <= value < _LARGEST:
-        raise ValueError(f"{name}: expected a whole number from 0 to {_LARGEST - 1}")
+    largest = 2**62  # above all whole numbers of a record; stamps in ns need as many
+    if type(value) is not int or not 0 <= value < largest:
+        raise ValueError(f"{name}: expected a whole number from 0 to {largest - 1}")
     return value
 
 

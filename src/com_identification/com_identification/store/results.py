@@ -40,7 +40,6 @@ _OF_FIT = (
     ),
     *("scales", "tempering", "at_bound", "outliers"),
 )
-_LONGEST = 200  # bytes of a name
 
 
 def path_inside(directory: str | os.PathLike[str], name: str, suffix: str = "") -> Path:
@@ -108,8 +107,9 @@ def _problem(name: str, suffix: str) -> str:
         return "has directories in it"
     if name.startswith(".") or not name.isprintable():
         return "starts with a dot or has control characters"
-    if len(name.encode(errors="replace")) > _LONGEST:
-        return f"is longer than {_LONGEST} bytes"
+    longest = 200  # bytes of a name
+    if len(name.encode(errors="replace")) > longest:
+        return f"is longer than {longest} bytes"
     return ""
 
 

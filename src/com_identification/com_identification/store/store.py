@@ -23,7 +23,6 @@ from com_model.files import whole_file
 from com_model.text import listing
 
 SUFFIX = ".db"
-_MAX_POSTURES = 20_000
 # A record is JSON: under id 0 that of the robot, under -1, -2, ... the bias of the first, second,
 # ... foot, above 0 that of a posture.
 _SCHEMA = "CREATE TABLE records (id INTEGER PRIMARY KEY AUTOINCREMENT, record TEXT)"
@@ -57,6 +56,7 @@ class _Contents:
         Raises:
             ValueError: says why that is not possible.
         """
+        most = 20_000  # postures
         if record["kind"] == "tare":
             foot, bias = record["foot"], records.numbers(record["offset"], 6)
             if records.whole(foot, "foot") >= len(self.bias):
@@ -65,8 +65,8 @@ class _Contents:
                 raise ValueError("offset: expected 6 numbers")
             self.bias[foot] = bias
         elif record["kind"] == "posture":
-            if len(self.postures) >= _MAX_POSTURES:
-                raise ValueError(f"there are more than {_MAX_POSTURES} postures")
+            if len(self.postures) >= most:
+                raise ValueError(f"there are more than {most} postures")
             posture = records.decode_posture(record, self.model, len(self.bias))
             self.postures[identity] = posture
             self.stamps[identity] = records.whole(record.get("stamp_ns", 0), "stamp_ns")

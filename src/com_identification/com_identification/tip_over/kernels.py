@@ -16,9 +16,6 @@ from com_model.dynamics import GRAVITY
 from com_model.dynamics.tree_kernels import Tree, set_poses
 from com_model.geometry.vector_kernels import cross, dot, set_point, turned, turned_back
 
-_LONGEST_STEP = 0.2  # rad
-_FIRST_STEP = 1e-3  # rad
-
 
 class FlatSoles(NamedTuple):
     """F soles flat on the ground.
@@ -192,7 +189,8 @@ def find_tip_angle(
     n, joints, edges = len(start), robot.joints, robot.soles.edges
     state, encoders = RockingState(np.empty(n), np.empty(3), np.empty(n)), np.empty(n)
     q = state.q
-    s, before, f_before = guess, guess - _FIRST_STEP, np.nan
+    first_step = 1e-3  # rad
+    s, before, f_before = guess, guess - first_step, np.nan
     for j in range(n):
         q[j] = start[j] + guess * rate[j] + joints.offset[j]
     for _ in range(60):
@@ -204,12 +202,12 @@ def find_tip_angle(
         f = edge_distance(state.com, edges)
         if f == 0.0:
             return s
-        step = _FIRST_STEP
+        step = first_step
         if f_before == f_before:  # not the first time
             if f == f_before:
                 return np.nan
             step = -f * (s - before) / (f - f_before)
-        step = min(max(step, -_LONGEST_STEP), _LONGEST_STEP)
+        step = min(max(step, -0.2), 0.2)
         before, f_before = s, f
         s += step
         # converged, rad

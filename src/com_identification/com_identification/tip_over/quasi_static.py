@@ -49,9 +49,7 @@ _KEYS = {
     "compliance_rad_per_nm": "compliance",
     "backlash_rad": "backlash",
 }
-_FLAT = 2e-3  # rad and m: by which the soles may differ from one ground plane
 _SUFFIX = "_rad"
-_SLACK = 1e-6  # rad: rounded limits
 
 
 @dataclass(frozen=True)
@@ -290,7 +288,8 @@ def make_case(model: RobotModel, feet: tuple[Foot, ...], test: TipTest) -> TipCa
     base_R, base_p = poses[0]
     R = np.array([base_R.T @ R for R, _ in poses])
     p = np.array([base_R.T @ (p - base_p) for _, p in poses])
-    if np.abs(R[:, :2, 2]).max() > _FLAT or np.abs(p[:, 2]).max() > _FLAT:
+    # rad and m, from one ground plane
+    if np.abs(R[:, :2, 2]).max() > 2e-3 or np.abs(p[:, 2]).max() > 2e-3:
         raise ProtocolError(
             f"{test.name}: the soles of {', '.join(test.feet)} do not lie on one ground in the "
             "start posture: fix the posture, or let one foot stand"
@@ -329,7 +328,8 @@ def _limits(
     limits = np.array([model.lower[turning], model.upper[turning]])
     ends = (limits - start[turning]) * rate[turning]
     low, high = float(ends.min(axis=0).max()), float(ends.max(axis=0).min())
-    if not low - _SLACK <= 0.0 <= high + _SLACK:
+    # rounded limits
+    if not low - 1e-6 <= 0.0 <= high + 1e-6:
         raise ProtocolError(
             f"{test.name}: {listing(test.joints + test.opposite)} cannot be where the "
             f"posture puts them: they would have to turn by {low:.3f} to {high:.3f} rad "

@@ -24,8 +24,6 @@ from com_model.html import bullets, element, number, plus_minus, report, svg, ta
 from com_model.plotting import BLUE, FAINT, INK, new_figure, plain_text, style_axes
 from com_model.urdf.editing import edit_inertials
 
-_WIDEST = 10.0  # degrees: errors that have the darkest colour
-
 
 def mean_error(angles: Array, truth: Array) -> float:
     """Mean absolute difference of tip angles (T,) to others, rad: a row of [Cominoli] Table 7.
@@ -98,10 +96,11 @@ def plot_angles(comparison: TipComparison) -> Figure:
     above.set_ylabel("mean error (deg)")
     style_axes(above)
     above.margins(y=0.2)
-    limits = {"vmin": -_WIDEST, "vmax": _WIDEST, "aspect": "auto", "cmap": "PuOr"}
+    widest = 10.0  # degrees: errors that have the darkest colour
+    limits = {"vmin": -widest, "vmax": widest, "aspect": "auto", "cmap": "PuOr"}
     below.imshow(errors, **limits)
     for (i, k), error in np.ndenumerate(errors):
-        color = "white" if abs(error) > 0.6 * _WIDEST else INK
+        color = "white" if abs(error) > 0.6 * widest else INK
         place = {"ha": "center", "va": "center", "fontsize": 8, "color": color}
         below.text(k, i, number(round(error, 1) + 0.0, 1), **place)
     names = [plain_text(name, 22).replace(" + ", " +\n") for name in order]

@@ -28,7 +28,7 @@ from com_model.dynamics import GRAVITY
 from com_model.dynamics.tree_kernels import tree_of
 
 LONGER = 10.0  # s of a further motion
-# of recordings that nothing is identified from yet: a gait's 6, and UNSEEN
+# of recordings that nothing is identified from yet: a gait's 6, and 2 for what few gaits hide
 TEMPERING = 12.0
 
 

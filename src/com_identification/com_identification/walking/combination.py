@@ -144,9 +144,6 @@ def _why(result: WalkResult | None, cause: WalkError | None) -> str:
     return "" if cause is None else f"all masses cannot be found: {cause}"
 
 
-_OFF = 0.03  # of the payload
-
-
 def with_payload(
     empty: WalkResult, loaded: WalkResult, payload: float, std: float
 ) -> WalkResult:
@@ -164,13 +161,14 @@ def with_payload(
     d[[0, size]] = 2.0 * trunks * [-1.0, 1.0]
     shown, spread = trunks[1] - trunks[0], float(np.sqrt(d @ J @ d))
     # the test fails where it is not shown
-    more, known = max(shown, _OFF * payload), std / payload
+    off = 0.03  # of the payload
+    more, known = max(shown, off * payload), std / payload
     w = s**2 / (s**2 + (spread / more) ** 2 + known**2)
     rho, u = float((payload / more) ** w), unknowns.scale_direction(x[:size])
     T = np.eye(size, len(x)) - w / more * np.outer(u, d)
     C = T @ J @ T.T + np.outer(u, u) * (((1.0 - w) * s) ** 2 + (w * known) ** 2)
     # three standard deviations
-    limit = _OFF * payload + 3.0 * float(np.hypot(spread, std))
+    limit = off * payload + 3.0 * float(np.hypot(spread, std))
     gate = AcceptanceTest(
         "known payload",
         f"{payload:g} kg are {shown:.2f} ± {spread:.2f} kg by torques of a mean gain of 1, limit "

@@ -38,19 +38,10 @@ from com_model.dynamics import GRAVITY
 from com_model.dynamics.tree_kernels import tree_of
 from com_model.text import listing
 
-# of those that it is compared with
-_BANDS = (10.0, 20.0)
-_ROW_RATE = 100.0  # Hz
-LEAST_STRIDES, _LEAST_OF_MASS = 15, 5
-_LEAST_TIME = 2.0  # s
+LEAST_STRIDES = 15
 _TYPICAL = np.array(
     [0.1, 0.1, 0.15, 0.02, 0.03, 0.03]
 )  # of weight, and of weight x 0.3 m
-_REPEATS = 0.06  # of the weight, largest part of the vertical residual that repeats
-_WITHIN = 2.0
-_USEFUL = 0.07, 0.010  # of the mass; m, of x and y
-_PHASES = 25
-_FIXED = 1e-4  # of the prior's standard deviation
 
 
 class Verdict(Enum):
@@ -114,7 +105,7 @@ class MassEvidence:
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """Unfiltered rows of a recording at about _ROW_RATE.
+    """Unfiltered rows of a recording at about 100 Hz.
 
     Attributes:
         X: (N, 6, P + 1) N and N m; the last column: by a delay of the torques.
@@ -155,12 +146,13 @@ def assess_walk(
     Raises:
         WalkError: the recordings cannot be used; says why and what would help.
     """
-    parts = [part for log in logs for part in walking_parts(log, _LEAST_TIME)]
+    least = 2.0  # s
+    parts = [part for log in logs for part in walking_parts(log, least)]
     if not parts:
         raise WalkError(
             "the robot never walks for 2 s: expected a recording of walking"
         )
-    ready = prepare(parts, model, config, _LEAST_TIME)
+    ready = prepare(parts, model, config, least)
     if bool((ready.limbs.joint_count < ready.limbs.size).any()):
         raise WalkError(
             "legs with too few joints do not feel all that acts on their feet: expected three "
@@ -182,7 +174,7 @@ def _make_rows(ready: PreparedWalk, data: ConditionedLog) -> tuple[_Rows, str]:
     loads, _ = find_contacts(data, robot, limbs, ready.model.mass)
     gait = find_gait(data.motion.q[:, limbs.joints[limbs.joints >= 0]], period)
     carried = carrying(data, loads, ready.model.mass)
-    smooth = MotionSamples(*(low_pass(v, _BANDS[-1], period) for v in data.motion))
+    smooth = MotionSamples(*(low_pass(v, 20.0, period) for v in data.motion))
     qd, w = smooth.qd, smooth.omega
     # rad/s: in a band of 20 Hz the direction of friction is smooth below that
     motion = smooth._replace(
@@ -190,7 +182,7 @@ def _make_rows(ready: PreparedWalk, data: ConditionedLog) -> tuple[_Rows, str]:
         qdd=np.gradient(qd, period, axis=0),
         omega_dot=np.gradient(w, period, axis=0),
     )
-    every = max(1, round(1.0 / (_ROW_RATE * period)))
+    every = max(1, round(1.0 / (100.0 * period)))
     chosen = slice(0, len(qd) // every * every, every)
     x = ready.unknowns.coefficients(ready.unknowns.mean)
     X = np.empty((len(qd) // every, 6, len(x) + 1))
@@ -246,11 +238,12 @@ class _Solver:
         u, n = self.unknowns, self.unknowns.model.n_joints
         # s, of torques against the IMU
         std = np.append(u.std, 0.004)
-        std[u.joint_slice("gain")] *= _FIXED
+        tiny = 1e-4  # of the prior's standard deviation
+        std[u.joint_slice("gain")] *= tiny
         if not biases:
-            std[u.joint_slice("torque_bias")] *= _FIXED
+            std[u.joint_slice("torque_bias")] *= tiny
         if not inertials:
-            std[: u.joint_slice("armature").start] *= _FIXED
+            std[: u.joint_slice("armature").start] *= tiny
         correlation = np.eye(len(std))
         limbs, masses = self.ready.limbs, PARAMETERS * (np.cumsum(u.bodies) - 1)
         alike = [masses[column[column >= 0]] for column in limbs.path.T]
@@ -400,9 +393,10 @@ def _mass_only(
         for k in each.gait.whole(each.used)
     ]
     strides = len(means)
-    if len(means) < _LEAST_OF_MASS:
+    fewest = 5  # strides
+    if len(means) < fewest:
         raise WalkError(
-            f"{len(means)} steady strides without a gap: expected {_LEAST_OF_MASS} or more, and an "
+            f"{len(means)} steady strides without a gap: expected {fewest} or more, and an "
             f"IMU and {LEAST_STRIDES} strides for the CoM. Let the robot trot for 10 s"
         )
     X = np.array(means)
@@ -432,7 +426,8 @@ def _with_com(
     u, slopes = solver.unknowns, trunk_values(solver.unknowns, found.z[:-1])[1]
     std = np.sqrt(np.diag(slopes @ found.covariance[:-1, :-1] @ slopes.T))
     settings = {
-        f"up to {band:g} Hz": solver.solve(*solver.filtered(band)) for band in _BANDS
+        f"up to {band:g} Hz": solver.solve(*solver.filtered(band))
+        for band in (10.0, 20.0)
     }
     settings["without torque biases"] = solver.solve(X, blocks, biases=False)
     model = np.array([other.z - found.z for other in settings.values()])
@@ -460,10 +455,11 @@ def _with_com(
     before, after, better = _held_out(solver, X, blocks)
     repeating, floor = _repeating(solver, found)
     weight = GRAVITY * u.model.mass
-    if repeating > max(_REPEATS * weight, 2.0 * floor):
+    most = 0.06  # of the weight, largest part of the vertical residual that repeats
+    if repeating > max(most * weight, 2.0 * floor):
         problems.append(
             f"{repeating:.1f} N of the vertical force repeat in all strides and are not explained "
-            f"(limit {_REPEATS * weight:.1f} N): the model of drives or contacts is wrong. Record "
+            f"(limit {most * weight:.1f} N): the model of drives or contacts is wrong. Record "
             "on hard ground, with the foot's radius and the drives in the configuration"
         )
     z, C = _scaled(solver, found, model, scale)
@@ -497,9 +493,9 @@ def _judged(
     std = np.sqrt(np.diag(slopes @ C @ slopes.T))
     off = (values - urdf) / std
     used = 1 if fit is None else 4
+    enough = 0.07, 0.010  # of the mass; m, of x and y
     useful = bool(
-        std[0] < _USEFUL[0] * values[0]
-        and (fit is None or (std[1:3] < _USEFUL[1]).all())
+        std[0] < enough[0] * values[0] and (fit is None or (std[1:3] < enough[1]).all())
     )
     bounds = f"mass {values[0]:.2f} ± {std[0]:.2f} kg (URDF {urdf[0]:.2f})"
     if fit is not None:
@@ -508,10 +504,11 @@ def _judged(
         )
         each = (f"{a} {v:.1f} ± {s:.1f} (URDF {w:.1f})" for a, v, s, w in triples)
         bounds += f", CoM of the trunk {listing(each)} mm"
-    within = bool((np.abs(off[:used]) < _WITHIN).all())
+    sigmas = 2.0  # standard deviations
+    within = bool((np.abs(off[:used]) < sigmas).all())
     differ = f"differs from the URDF by up to {np.abs(off[:used]).max():.1f} standard deviations"
     # scales show a mass that no motion shows
-    weighed = scale.mass is not None and bool((np.abs(off[1:]) < _WITHIN).all())
+    weighed = scale.mass is not None and bool((np.abs(off[1:]) < sigmas).all())
     verdict = Verdict.NOT_GOOD
     if not problems and within and useful:
         verdict = Verdict.MASS if fit is None else Verdict.CONFIRMED
@@ -616,9 +613,7 @@ def _repeating(solver: _Solver, found: _MassFit) -> tuple[float, float]:
     means, floors = [], []
     for each in solver.rows:
         residual, used = each.X[:, 2] @ x, each.used
-        bins = each.gait.chunk * _PHASES + np.floor(each.gait.phase * _PHASES).astype(
-            int
-        )
+        bins = each.gait.chunk * 25 + np.floor(each.gait.phase * 25).astype(int)
         count = np.bincount(bins[used])
         good = count >= 3
         if not good.any():

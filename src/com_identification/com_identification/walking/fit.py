@@ -38,8 +38,6 @@ from com_model.bodies import Indices
 from com_model.text import listing
 
 _LEAST = 0.01  # of the gains
-_VISIBLE = 0.02, 0.05  # of the noise of the base's rows, of a joint's own
-_DOMINATED = 10.0  # information over the prior's
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,25 +80,35 @@ def fit(rows: DesignMatrix, unknowns: Unknowns, start: Array | None = None) -> W
         found = _temperings(H, unknowns, z)
         c = max([1.0, *found]) * (2.0 if len(found) < 2 else 1.0)
     z = descend(H.sum(axis=0), unknowns, z, c, k)
-    D = unknowns.jacobian(z)
-    data = (D.T @ H.sum(axis=0) @ D) / c
-    relative = np.outer(unknowns.std, unknowns.std) * data
+    # directions with ten times the prior's information are dominated by the data
+    return posterior(unknowns, z, H, c, 10.0)
+
+
+def posterior(
+    unknowns: Unknowns, z: Array, information: Array, c: float, dominating: float
+) -> WalkFit:
+    """Covariance of the most probable unknowns, by the information of the rows and the priors.
+
+    Args:
+        unknowns: with their priors.
+        z: (Z,) the most probable ones.
+        information: (K, P, P) H of each block.
+        c: tempering.
+        dominating: information over the prior's, from which a direction is that of the data.
+    """
+    D, scale = unknowns.jacobian(z), np.outer(unknowns.std, unknowns.std)
+    relative = scale * ((D.T @ information.sum(axis=0) @ D) / c)
     A = relative + np.eye(len(z))
-    covariance = np.linalg.inv((A + A.T) / 2.0) * np.outer(unknowns.std, unknowns.std)
-    return WalkFit(
-        z,
-        (covariance + covariance.T) / 2.0,
-        c,
-        H,
-        int((np.linalg.eigvalsh(relative) > _DOMINATED).sum()),
-    )
+    covariance = np.linalg.inv((A + A.T) / 2.0) * scale
+    dominated = int((np.linalg.eigvalsh(relative) > dominating).sum())
+    return WalkFit(z, (covariance + covariance.T) / 2.0, c, information, dominated)
 
 
 def undetermined(rows: DesignMatrix, unknowns: Unknowns) -> Flags:
     """Returns the armatures and viscous frictions that rows do not determine, as a mask (Z,).
 
     Those of joints that hardly move: one prior standard deviation changes neither the base's rows
-    nor the joint's own by _VISIBLE of their noise, rms; errors of the model change them by more.
+    nor the joint's own by 2 and 5 % of their noise, rms; errors of the model change them by more.
 
     Args:
         rows: whitened rows.
@@ -113,7 +121,8 @@ def undetermined(rows: DesignMatrix, unknowns: Unknowns) -> Flags:
         squares, own = rows.X[:, at : at + n] ** 2, unknowns.joint_slice(kind)
         parts = squares[base].mean(axis=0), squares[~base].sum(axis=0) / count
         seen = [
-            np.sqrt(part) / limit for part, limit in zip(parts, _VISIBLE, strict=True)
+            np.sqrt(part) / limit
+            for part, limit in zip(parts, (0.02, 0.05), strict=True)
         ]
         result[own] = unknowns.std[own] * np.maximum(*seen) < 1.0
     return result
@@ -202,7 +211,7 @@ def _temperings(H: Array, unknowns: Unknowns, z: Array) -> list[float]:
     """Variance of the scores over the information, by number of blocks in a score."""
     D, x = unknowns.jacobian(z) * unknowns.std, unknowns.coefficients(z)
     values, axes = np.linalg.eigh(D.T @ H.sum(axis=0) @ D)
-    strong = values > _DOMINATED
+    strong = values > 10.0
     scores = (H @ x) @ D @ axes[:, strong]
     result = []
     for size in (1, 2, 4):  # blocks of rows that make a score: 5, 10, 20 s
@@ -217,12 +226,8 @@ def _temperings(H: Array, unknowns: Unknowns, z: Array) -> list[float]:
     return result
 
 
-_WHITENED = 0.5, 0.67  # of joints: the median of noise as large as assumed
-_TEMPERING = 6.0  # of healthy robots 1.5 to 3.6
-_NUISANCE = 4.0  # prior standard deviations; one of 75 normal values exceeds it in 0.5 % of robots
-_AGREEMENT, _CHANGED = 3.0, 0.04  # standard deviations; of the mass
 URDF_MASS = "URDF's mass"
-_LEAST_BLOCKS, _STEP = 2, 6.0  # on each side of a step of the load; standard deviations
+_LEAST_BLOCKS = 2  # on each side of a step of the load
 _LOAD_CHANGE = np.array(
     [0.01, 0.003, 0.003, 0.003]
 )  # of the mass; m, first moment over it
@@ -235,9 +240,9 @@ def check_payload(found: WalkFit, unknowns: Unknowns, starts: Array) -> None:
     s_i^2. For a step between blocks, by the means m of those before and after it,
 
       T^2 = (m_2 - m_1)^2 / (v (1 / W_1 + 1 / W_2)),   W = sum 1 / s_i^2 of each side,
-      v = UNSEEN max(1, sum (d_i - m)^2 / s_i^2 / (K - 2))
+      v = 2 max(1, sum (d_i - m)^2 / s_i^2 / (K - 2))
 
-    The largest T of all steps and components is above _STEP in 0.2 % of recordings in which half
+    The largest T of all steps and components is above 6 in 0.2 % of recordings in which half
     of the variance of a block's error is that of its gait, in 4 % where it is 90 %; the step must
     also be large. The moment's vertical component alone is no load: flexible joints make it step.
 
@@ -269,7 +274,8 @@ def check_payload(found: WalkFit, unknowns: Unknowns, starts: Array) -> None:
     steps = moments[1] / weights[1] - moments[0] / weights[0]
     size = np.abs(steps) / np.sqrt(variance * (1.0 / weights[0] + 1.0 / weights[1]))
     best = int(size.max(axis=1).argmax())
-    changed = (size[best] > _STEP) & (np.abs(steps[best]) > _LOAD_CHANGE)
+    limit = 6.0  # standard deviations
+    changed = (size[best] > limit) & (np.abs(steps[best]) > _LOAD_CHANGE)
     if changed.any():
         kg, *moment = (f"{value:+.2f}" for value in mass * steps[best])
         cause = "something was put on, taken off, or slipped"
@@ -311,7 +317,8 @@ def accept(
         scale: the mass that was weighed.
         rate: Hz, of the recordings; a slow one misses parts of touch-downs, and residuals vary.
     """
-    varies = _TEMPERING * max(1.0, GOOD_RATE / rate)
+    # of healthy robots 1.5 to 3.6
+    varies = 6.0 * max(1.0, GOOD_RATE / rate)
     z = found.z
     x, fixed = unknowns.coefficients(z), unknowns.std.copy()
     # masses of the URDF, with 1e-4 of their prior standard deviations
@@ -326,6 +333,7 @@ def accept(
         for own in (held.base, ~held.base)
     ]
     order = np.arange(len(found.information))
+    whitened = 0.5, 0.67  # of joints: the median of noise as large as assumed
     gates = [
         AcceptanceTest(
             "held-out torques",
@@ -336,8 +344,8 @@ def accept(
         AcceptanceTest(
             "residuals",
             f"medians {medians[0]:.2f} (base) and {medians[1]:.2f} (joints), limits "
-            f"{_WHITENED[0]} and {_WHITENED[1]}",
-            bool((np.array(medians) < _WHITENED).all()),
+            f"{whitened[0]} and {whitened[1]}",
+            bool((np.array(medians) < whitened).all()),
         ),
         AcceptanceTest(
             "tempering",
@@ -390,15 +398,16 @@ def nuisances(unknowns: Unknowns, z: Array) -> AcceptanceTest:
     """
     off = (z - unknowns.mean) / unknowns.std
     names, joints = [], np.array(unknowns.model.joint_names)
+    most = 4.0  # prior standard deviations; one of 75 normal values exceeds it in 0.5 % of robots
     for kind in KINDS:
         own = off[unknowns.joint_slice(kind)]
         if kind == "gain":
             own = (unknowns.joints(z, kind) - 1.0) / unknowns.std[
                 unknowns.joint_slice(kind)
             ][0]
-        names += [f"{kind} of {joint}" for joint in joints[np.abs(own) > _NUISANCE]]
+        names += [f"{kind} of {joint}" for joint in joints[np.abs(own) > most]]
     for name, own in (("accelerometer bias", off[-IMU:-3]), ("IMU mounting", off[-3:])):
-        names += [name] * bool((np.abs(own) > _NUISANCE).any())
+        names += [name] * bool((np.abs(own) > most).any())
     text = "friction, gains, biases, encoders, IMU within 4 standard deviations of what is usual"
     return AcceptanceTest(
         "nuisances", f"too large: {listing(names, 6)}" if names else text, not names
@@ -429,10 +438,12 @@ def agreement(
     variance = np.einsum("ik,ij,jk->k", best, covariances[0] + covariances[1], best)
     rms = float(np.sqrt((difference**2 / variance).mean()))
     change = float(unknowns.mass_direction(z) * s @ (estimates[1] - estimates[0]))
+    most = 3.0  # standard deviations
+    step = 0.04  # of the mass
     return AcceptanceTest(
         f"agreement of {what}",
-        f"differ by {rms:.1f} standard deviations, limit {_AGREEMENT:g}; masses by "
-        f"{100.0 * change:+.1f} %, limit {100.0 * _CHANGED:g} %. A payload changed, or the model "
+        f"differ by {rms:.1f} standard deviations, limit {most:g}; masses by "
+        f"{100.0 * change:+.1f} %, limit {100.0 * step:g} %. A payload changed, or the model "
         "lacks something",
-        rms < _AGREEMENT and abs(change) < _CHANGED,
+        rms < most and abs(change) < step,
     )

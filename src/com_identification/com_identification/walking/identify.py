@@ -23,22 +23,12 @@ from com_identification.walking.fit import (
 from com_identification.walking.kernels import IMU, with_theta
 from com_identification.walking.log import ConditionedLog
 from com_identification.walking.preparation import carrying, check_loads, prepare
-from com_identification.walking.unknowns import (
-    GAIN_STD,
-    KINDS,
-    DesignMatrix,
-    Scale,
-    Unknowns,
-)
+from com_identification.walking.unknowns import GAIN_STD, KINDS, Scale, Unknowns
 from com_model import RobotConfig, RobotModel
 from com_model.actuators import COMMON_GAIN
 from com_model.arrays import Array
 from com_model.dynamics.tree_kernels import tree_of
 
-UNSEEN = (
-    2.0  # factor of the covariance, for errors that the scores of few gaits do not show
-)
-_PASSES = 2
 FIXED = 1e-3  # of the prior's standard deviation, for unknowns that the rows do not determine
 _NUMB = (
     ". Required, as legs with too few joints do not feel all that acts on their feet"
@@ -143,7 +133,8 @@ def identify_walking(
     noise, measured, unknowns = ready.noise, ready.measured, ready.unknowns
     prior, robot, z = unknowns, tree_of(model.bodies), unknowns.mean
     shift = np.zeros_like(z)
-    for k in range(_PASSES):
+    passes = 2
+    for k in range(passes):
         mass = float(robot.mass.sum())
         contacts = [rows.find_contacts(each, robot, limbs, mass) for each in data]
         if k == 0:
@@ -160,9 +151,9 @@ def identify_walking(
         starts, number = np.unique(made.block, return_inverse=True)
         # the last 15 % of the blocks
         split = int(np.searchsorted(number, np.floor((1.0 - 0.15) * len(starts))))
-        found = fit(_select(made, slice(split)), unknowns, z)
+        found = fit(made.take(slice(split)), unknowns, z)
         z = found.z
-        if k + 1 < _PASSES:
+        if k + 1 < passes:
             step, zeros = np.zeros_like(z), unknowns.joint_slice(KINDS[-1])
             # rows are linearised about them
             step[zeros], step[-IMU:] = z[zeros], z[-IMU:]
@@ -170,7 +161,7 @@ def identify_walking(
             shift, z = shift + step, z - step
             unknowns = replace(unknowns, mean=prior.mean - shift)
             robot = with_theta(robot, unknowns.theta(z))
-    unseen, x = _select(made, slice(split, None)), unknowns.coefficients(z)
+    unseen, x = made.take(slice(split, None)), unknowns.coefficients(z)
     gates = accept(found, unknowns, unseen, scale, 1.0 / data[0].period)
     # errors of the model move the estimate in proportion to what they leave unexplained
     # rigid joints, hard ground and an IMU without delay leave 1.6 % unexplained
@@ -181,8 +172,12 @@ def identify_walking(
         replace(ready, data=data, unknowns=unknowns),
         found.information.sum(axis=0),
     )
-    advice = advise(newest, found.z, H, found.tempering * UNSEEN * factor, contacts[-1])
-    inflation, D = UNSEEN * factor, unknowns.jacobian(found.z)
+    # of the covariance, for errors that the scores of few gaits do not show
+    unseen_factor = 2.0
+    advice = advise(
+        newest, found.z, H, found.tempering * unseen_factor * factor, contacts[-1]
+    )
+    inflation, D = unseen_factor * factor, unknowns.jacobian(found.z)
     K = (
         np.eye(len(z))[:, fixed]
         - found.covariance @ (D.T @ (H @ D[:, fixed])) / found.tempering
@@ -219,10 +214,6 @@ def identify_walking(
         advice=advice,
         notes=ready.notes,
     )
-
-
-def _select(made: DesignMatrix, kept: slice) -> DesignMatrix:
-    return DesignMatrix(made.X[kept], made.joint[kept], made.block[kept])
 
 
 def _corrected(data: ConditionedLog, unknowns: Unknowns, z: Array) -> ConditionedLog:

@@ -64,9 +64,6 @@ def with_theta(robot: Tree, theta: Array) -> Tree:
 
 
 _ROW, _COLUMN = (0, 0, 0, 1, 1, 2), (0, 1, 2, 1, 2, 2)  # of the entries of I
-_STEP = 1e-6  # rad, of differences
-# squares of the leg's Jacobian below which a force causes no torque
-_SINGULAR = 1e-14
 
 
 class LegChains(NamedTuple):
@@ -168,9 +165,11 @@ def _foot_jacobian(
 def _inverse(T: Array) -> Array:
     """Inverse (d, k) of T_l (k, d); 0 in directions without torque: straight leg, missing joint."""
     k, d = T.shape
+    # squares of the leg's Jacobian below which a force causes no torque
+    singular = 1e-14
     if k < d:
-        return T.T @ np.linalg.inv(T @ T.T + _SINGULAR * np.eye(k))
-    return np.linalg.inv(T.T @ T + _SINGULAR * np.eye(d)) @ T.T
+        return T.T @ np.linalg.inv(T @ T.T + singular * np.eye(k))
+    return np.linalg.inv(T.T @ T + singular * np.eye(d)) @ T.T
 
 
 @compiled(nogil=True)
@@ -319,12 +318,13 @@ def _set_zero_columns(
     there, turn = make_links(len(robot.mass)), np.empty((3, 3))
     there.R[:], there.p[:], there.omega[:] = links.R, links.p, links.omega
     there.omega_dot[:], there.acceleration[:] = links.omega_dot, links.acceleration
+    step = 1e-6  # rad, of differences
     for b in range(len(robot.mass) - 1, 0, -1):
         end, slides = robot.subtree_end[b], robot.joint_type[b] == PRISMATIC
         if slides:
-            set_row(there.p, b, add_scaled(row(links.p, b), _STEP, row(links.axis, b)))
+            set_row(there.p, b, add_scaled(row(links.p, b), step, row(links.axis, b)))
         else:
-            set_rotation(robot.axis[b], _STEP, turn)
+            set_rotation(robot.axis[b], step, turn)
             set_product(links.R[b], turn, there.R[b])
         set_poses(motion.q[k], robot, range(b + 1, end), there.R, there.p)
         move_bodies(robot, b, end, motion.qd[k], motion.qdd[k], there)
@@ -332,7 +332,7 @@ def _set_zero_columns(
             if b <= limbs.body[c] < end:
                 _place_foot(limbs, c, there, motion.up[k], point)
                 _support(there, limbs.body[c], point, wrenches[c])
-        own, per = at + 6 * n + robot.q_index[b], -robot.multiplier[b] / _STEP
+        own, per = at + 6 * n + robot.q_index[b], -robot.multiplier[b] / step
         pass_on(robot, b, end, there)
         for c in range(b, end):
             change = joint_load(robot, c, there) - joint_load(robot, c, links)

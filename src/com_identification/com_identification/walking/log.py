@@ -24,10 +24,6 @@ FORCE_CUTOFF = 25.0  # Hz, of the low-pass filter of the feet's forces
 _CUTOFF = 80.0  # Hz
 _NYQUIST = 0.4  # of the rate of the samples is the highest cutoff
 GOOD_RATE = 150.0  # Hz, of joint states; below, the report says what that costs
-# Hz. A trot at 125, 100 and 83 Hz has 2 to 4 times the error and standard deviation of 500 Hz; at
-# 62 and 50 Hz the tests on held-out data refuse it
-_LEAST_RATE = 50.0
-_PAUSE = 1.0  # s; a lossy link misses less
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,9 +82,12 @@ def condition(
         usual = np.median(steps)
         # stamps since 1970 in floating point are rounded to 0.2 us, 1e-4 of a step
         period = float(steps[np.abs(steps - usual) <= 1e-3 * usual].mean())
-    if round(1.0 / period) < _LEAST_RATE:
+    # Hz. A trot at 125, 100 and 83 Hz has 2 to 4 times the error and standard deviation of
+    # 500 Hz; at 62 and 50 Hz the tests on held-out data refuse it
+    least = 50.0
+    if round(1.0 / period) < least:
         raise WalkError(
-            f"joint states come {1.0 / period:.0f} times a second: expected {_LEAST_RATE:g} Hz, "
+            f"joint states come {1.0 / period:.0f} times a second: expected {least:g} Hz, "
             "better 500 Hz. Raise the driver's rate"
         )
     count = int(np.ceil((time[-1] - time[0]) / period - 1e-6))
@@ -199,7 +198,7 @@ def moving(time: Array, q: Array) -> Flags:
 def walking_parts(log: WalkLog, least: float = 3.0) -> list[WalkLog]:
     """Returns the parts of a recording in which joints move.
 
-    Where nothing was recorded for _PAUSE s, as between runs in one file, a part ends.
+    Where nothing was recorded for a second, as between runs in one file, a part ends.
 
     Args:
         log: the recording.
@@ -207,7 +206,8 @@ def walking_parts(log: WalkLog, least: float = 3.0) -> list[WalkLog]:
     """
     moves = moving(log.time, log.position)
     edges = np.flatnonzero(np.diff(moves, prepend=False, append=False)).reshape(-1, 2)
-    pauses = 1 + np.flatnonzero(np.diff(log.time) > _PAUSE)
+    # s; a lossy link misses less
+    pauses = 1 + np.flatnonzero(np.diff(log.time) > 1.0)
     cuts = [(a, *pauses[(a < pauses) & (pauses < b)], b) for a, b in edges]
     pairs = [pair for cut in cuts for pair in pairwise(cut)]
     parts = [slice(a, b) for a, b in pairs if log.time[b - 1] - log.time[a] >= least]
@@ -246,9 +246,6 @@ def band(period: float) -> float:
         period: s, between samples.
     """
     return min(_CUTOFF, _NYQUIST / period)
-
-
-_STRIDE = 0.2, 1.6  # s, of one stride
 
 
 class Gait(NamedTuple):
@@ -330,7 +327,8 @@ def stride_time(y: Array, period: float) -> float:
         y: (N, k) motion about the mean.
         period: s, between samples.
     """
-    low, high = (round(limit / period) for limit in _STRIDE)
+    stride = 0.2, 1.6  # s, of one stride
+    low, high = (round(limit / period) for limit in stride)
     lags = np.arange(low, max(low + 3, min(high, len(y) // 2)))
     squares = (y**2).sum(axis=1)
     found = np.zeros(len(lags))

@@ -32,7 +32,6 @@ from com_model.text import listing, quote
 LEAST_TIME = 25.0  # s, in all: the covariance needs several blocks of 5 s
 _HANGING_TIME = 0.8  # s, longer than the flight of a run
 _FALLEN = np.deg2rad(45.0)
-_STUCK = 2.0  # s without a change of the torque
 
 
 def find_limbs(model: RobotModel, config: RobotConfig) -> LegChains:
@@ -314,9 +313,10 @@ def measured_joints(
         WalkError: a joint of a leg has none.
     """
     known = np.ones(model.n_joints, dtype=np.bool_)
+    longest = 2.0  # s without a change of the torque
     for log in logs:
         parts = np.array_split(
-            np.nan_to_num(log.effort), int(np.ptp(log.time) / _STUCK) + 1
+            np.nan_to_num(log.effort), int(np.ptp(log.time) / longest) + 1
         )
         spread = np.min([np.ptp(part, axis=0) for part in parts], axis=0)
         # more than a tenth of the samples without a torque: the joint has none
@@ -326,7 +326,7 @@ def measured_joints(
         names = listing([model.joint_names[j] for j in silent])
         raise WalkError(
             "these joints of the legs report no torque, or one that stays as it is for "
-            f"{_STUCK:g} s: {names}. Expected `effort` in N m in joint_states: let the driver "
+            f"{longest:g} s: {names}. Expected `effort` in N m in joint_states: let the driver "
             "publish torques (motor current, times torque constant and gear ratio)"
         )
     return known

@@ -447,6 +447,14 @@ class DesignMatrix:
         """(R,) rows of the base, not of a joint."""
         return np.asarray(self.joint < 0)
 
+    def take(self, rows: Flags | Indices | slice) -> "DesignMatrix":
+        """Some of the rows.
+
+        Args:
+            rows: which, as a mask, indices or a slice.
+        """
+        return DesignMatrix(self.X[rows], self.joint[rows], self.block[rows])
+
 
 FootLoads = tuple[Array, Flags]
 """Of a recording: loads (N, L) N of the feet, and which are surely in the air (N, L)."""
