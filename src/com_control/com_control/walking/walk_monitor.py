@@ -384,23 +384,6 @@ class SoleZmp:
         self._set(np.ascontiguousarray(measured), self._mounts, found)
         return found
 
-    def robot_zmp(self, wrenches: ArrayLike, soles: ArrayLike) -> Array:
-        """ZMP of the robot in a frame with z upwards; see set_zmp.
-
-        Args:
-            wrenches: (2, 6) as for wrenches_at_soles.
-            soles: (2, 3, 4) poses [R p] of the soles in that frame.
-
-        Returns:
-            (3,) m; NaN with too little load.
-        """
-        poses, zmp = (
-            np.ascontiguousarray(as_array("soles", soles, (2, 3, 4))),
-            np.empty(3),
-        )
-        set_zmp(self.wrenches_at_soles(wrenches), poses, self.least, zmp)
-        return zmp
-
     def vertical_forces(self, wrenches: ArrayLike) -> Array:
         """Force normal to each sole, upwards on the foot.
 
