@@ -32,7 +32,8 @@ Array = NDArray[np.float64]
 class Errors:
     """What is wrong with a robot; (n,) for its joints, (3,) for the IMU, or one number for all.
 
-    Torques first pass `low_pass` and come `late`, then have gain and bias.
+    Torques first are larger by load friction, pass `low_pass` and come `late`, then have gain and
+    bias.
 
     Attributes:
         gain: Of each torque, relative.
@@ -44,6 +45,7 @@ class Errors:
         delay: s, of the IMU after the joints, in whole samples.
         late: s, of the torques after the joints, in whole samples.
         low_pass: Hz, corner of a first-order low pass of the torques; 0: none.
+        load: friction over the torque that the drive reports; driven joints need that much more.
         elastic: rad/(N m), by which encoders on the motors' side read too much for the torque.
     """
 
@@ -57,6 +59,7 @@ class Errors:
     late: float = 0.0
     low_pass: float = 0.0
     elastic: float = 0.0
+    load: Array | float = 0.0
 
 
 def with_errors(log: TrotLog, errors: Errors) -> TrotLog:
@@ -74,6 +77,8 @@ def with_errors(log: TrotLog, errors: Errors) -> TrotLog:
         return np.clip(np.arange(count) - round(by / period), 0, count - 1)
 
     effort, late = log.effort + errors.rotor * rise, delayed(errors.delay)
+    direction = np.tanh(log.velocity / 0.02)
+    effort = effort / (1.0 - errors.load * direction * np.sign(effort))
     if errors.low_pass:
         a = np.exp(-2.0 * np.pi * errors.low_pass * period)
         start = a * effort[:1]

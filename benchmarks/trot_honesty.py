@@ -17,7 +17,8 @@ steps at 2 Hz, `payload friction`: with the errors of `payload errors`, and fric
 Errors of another family than the priors (uniform, or with a sign): `geometry 5 mm`: lengths of
 hip, thigh and shank and the hips' places, `common gain`: all torques 5 % too large or 10 % too
 small, `drives`: torques 5 % too small with a spread of 3 %, 3 ms late behind a low pass of 60 Hz,
-friction of 12 N m and 5 N m s, elastic by 2e-5 rad/(N m), `heavy link CoMs`: off by 2 cm, `rope`:
+friction of 12 N m and 5 N m s, elastic by 2e-5 rad/(N m), `load friction`: 5 to 20 % of the torques
+of hips and thighs, 15 to 35 % of those of calves, `heavy link CoMs`: off by 2 cm, `rope`:
 it lifts 3 % of the weight at a hip from 5 s on.
 Healthy robots, through the checks of the node (TrunkPipeline): `healthy`, `healthy 0.5 m/s` and so
 on; `shocks`: stiff feet whose touch-downs ring with 60 to 120 m/s^2; bound and crawl.
@@ -243,6 +244,7 @@ def unnamed(run: TrotRun, full: bool, seed: int) -> Iterator[Task]:
         yield Task(own, tuple(case(name, k) for name in names for k in range(2)))
         rub = replace(own, friction=12.0, damping=5.0)
         yield Task(rub, tuple(case("drives", k) for k in range(2)))
+        yield Task(own, tuple(case("load friction", k) for k in range(2)))
         heavy = replace(own, robot=HEAVY)
         yield Task(heavy, tuple(case("heavy link CoMs", k) for k in range(3)))
         yield Task(
@@ -317,6 +319,7 @@ def drawn(case: str, std: Array, rng: np.random.Generator) -> tuple[Errors, Arra
             part["arm"],
             float(part["delay"][0]),
             float(part["late"][0]),
+            load=np.tile(np.abs(part["load"]).clip(0.0, 0.4), 4),
         )
         return errors, np.maximum(1.0 + part["link"], 0.2)
     spread = 0.03 * normal(12)
@@ -337,6 +340,13 @@ def drawn(case: str, std: Array, rng: np.random.Generator) -> tuple[Errors, Arra
         "everything": (known, links),
         "payload errors": (known, one),
         "payload friction": (known, links),
+        # of hips, thighs and calves: the last are driven through linkages
+        "load friction": (
+            Errors(
+                load=rng.uniform([0.05, 0.05, 0.15], [0.2, 0.2, 0.35], (4, 3)).ravel()
+            ),
+            one,
+        ),
     }.get(case, (Errors(), one))
 
 

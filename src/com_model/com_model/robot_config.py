@@ -237,6 +237,20 @@ class RobotConfig:
             q[model.joint_index(joint)] = position
         return np.clip(q, model.lower, model.upper)
 
+    def rotors(self, joints: Sequence[str]) -> Array:
+        """Returns reflected inertias (n,) kg m^2 or kg of the drives of joints; 0: unknown.
+
+        Those of the actuators, else the armatures of the servos.
+
+        Args:
+            joints: their names.
+        """
+        own = [self.actuators.of(joint).rotor_inertia for joint in joints]
+        servos = self.servo.armature(joints)
+        return np.array(
+            [s if o is None else o for o, s in zip(own, servos, strict=True)]
+        )
+
     def drives(
         self, joints: Sequence[str], legs: Sequence[Sequence[int]], sizes: Array
     ) -> list[ActuatorModel]:

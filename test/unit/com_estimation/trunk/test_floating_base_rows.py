@@ -183,6 +183,8 @@ def measured(estimator, oracle, motion, root, x, foot=100.0):
     tau[joints] = (1.0 + x[STATE.gain]) * tau[joints] + x[STATE.torque_bias]
     tau[joints] += x[STATE.coulomb] * direction + x[STATE.viscous] * motion[1, joints]
     tau[joints] += x[STATE.rotor] * motion[2, joints]
+    # of the reported torque
+    tau[joints] /= 1.0 - np.tile(x[STATE.load], 4) * direction * np.sign(tau[joints])
     tau -= x[STATE.late] * TORQUE_RATES
     motion[3] = tau
     motion[0, joints] += x[STATE.zero]

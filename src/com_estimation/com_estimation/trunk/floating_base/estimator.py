@@ -120,8 +120,8 @@ class FloatingBaseEstimator:
 
     Args:
         model: the robot; its root body is the trunk.
-        config: its configuration, with four legs; armatures of its servos count as reflected
-            inertias of the drives.
+        config: its configuration, with four legs, and drives: load friction and rotors of its
+            actuators, else armatures of its servos.
         options: noise, thresholds and priors.
 
     Attributes:
@@ -172,18 +172,31 @@ class FloatingBaseEstimator:
         self._of_legs = np.append(bodies.mass[own].sum(), moments[own].sum(axis=0))
         self._settings = self.options.settings(model.mass, self.leg_length)
         trunk_mass = float(bodies.mass[0])
+        joints = [joint for leg in self.legs for joint in leg.joints]
+        names = np.array(model.joint_names)[joints].reshape(-1, JOINTS)
+        drives = [[config.actuators.of(name) for name in row] for row in names.T]
+        self._load = np.array(
+            [np.mean([d.load_friction or 0.0 for d in row]) for row in drives]
+        )
         self.prior_std = self.options.priors.state_std(
             mass=trunk_mass,
             inertia=float(np.trace(bodies.inertia[0])) / 3.0,
             torque=model.mass * GRAVITY * self.leg_length,
             sizes=np.array([self.hip_distance, self.leg_length]),
         )
+        # where drives are as those of the simulator, they are one standard deviation off
+        self.prior_std[STATE.load] = np.maximum(self.prior_std[STATE.load], self._load)
+        rotors = config.rotors(model.joint_names)
+        off = np.abs(rotors - config.servo.armature(model.joint_names))
+        self.prior_std[STATE.rotor] = np.maximum(
+            self.prior_std[STATE.rotor], off[joints]
+        )
         walk = np.zeros(STATES)
         walk[STATE.mass] = self.options.drift * trunk_mass
         walk[STATE.moment] = self.options.drift * trunk_mass * self.hip_distance
         self._model = FilterModel(
             bodies=tree_of(bodies, root=False),
-            armature=config.servo.armature(model.joint_names),
+            armature=rotors,
             leg_bodies=np.array([bodies.path_to(leg.body) for leg in self.legs]),
             leg_joints=np.array([leg.joints for leg in self.legs]),
             balls=np.array([leg.ball for leg in self.legs]),
@@ -232,6 +245,7 @@ class FloatingBaseEstimator:
         memory.x[STATE.mass] = bodies.mass[0]
         memory.x[STATE.moment] = bodies.first_moment[0]
         memory.x[STATE.inertia] = bodies.inertia[0][_INERTIA_ROWS, _INERTIA_COLUMNS]
+        memory.x[STATE.load] = self._load
         memory.P[:] = np.diag(self.prior_std**2)
         # A gain error that all torques have in common looks like a heavier robot and is not
         # identifiable: it is not estimated but counted in the covariance (unseen_covariances).
@@ -302,6 +316,13 @@ class FloatingBaseEstimator:
     def _restore(self, state: _State) -> None:
         self._memory.x[:], self._memory.P[:] = state.x, state.P
         self._monitors["variance"] = state.variance
+
+    def step_back(self) -> None:
+        """Goes back to the state of two strides ago: readings since then were wrong."""
+        if self._pending is None:
+            self._restore(self._past[0])
+            self._clear_window()
+            self._test.pause()
 
     def _drop(self, time: float) -> TrunkEstimate:
         """Resets the state to the end of the last quarter stride; the signals' filters restart."""

@@ -32,6 +32,7 @@ class StateLayout(NamedTuple):
         arm: error of the IMU's position, m.
         scale: relative error of the specific force along each axis of the IMU.
         late: of all torques after the joints' positions, s.
+        load: friction of the drives of hips, thighs and calves, over the torque that they report.
         gain: relative error of each leg torque.
         torque_bias: constant error of each leg torque, N m.
         coulomb: Coulomb friction of each leg joint, N m.
@@ -51,6 +52,7 @@ class StateLayout(NamedTuple):
     arm: slice
     scale: slice
     late: slice
+    load: slice
     gain: slice
     torque_bias: slice
     coulomb: slice
@@ -72,6 +74,7 @@ STATE_SIZES = {
     "arm": 3,
     "scale": 3,
     "late": 1,
+    "load": JOINTS,
 }
 STATE_SIZES |= dict.fromkeys(StateLayout._fields[len(STATE_SIZES) : -1], LEG_JOINTS)
 STATE_SIZES["hip"] = 2 * len(DIAGONALS)
@@ -109,11 +112,11 @@ SIGNAL = SignalLayout(**_slices(SIGNAL_SIZES))
 JOINT_SIGNALS = sum(SIGNAL_SIZES.values())  # where the joints' signals begin
 
 # The same for compiled code: the first index of each.
-MASS, MOMENT, INERTIA, BIAS, TILT, DELAY, ARM, SCALE, LATE = (
-    block.start for block in STATE[:9]
+MASS, MOMENT, INERTIA, BIAS, TILT, DELAY, ARM, SCALE, LATE, LOAD = (
+    block.start for block in STATE[:10]
 )
 GAIN, TORQUE_BIAS, COULOMB, VISCOUS, ROTOR, ZERO, LINK, HIP = (
-    block.start for block in STATE[9:]
+    block.start for block in STATE[10:]
 )
 GYRO, ACCELEROMETER, UP = (block.start for block in SIGNAL)
 

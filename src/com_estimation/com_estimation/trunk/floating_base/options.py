@@ -67,6 +67,11 @@ class Priors:
         "had the density of water",
         NOT_NEGATIVE,
     )
+    load_friction: float = parameter(
+        0.15,
+        "of the drives' friction over the torque that they report, besides the configuration's",
+        NOT_NEGATIVE,
+    )
     hip: float = parameter(
         0.003,
         "of each hip's position on the trunk along x and y, over D: 4 mm for hips 1.4 m apart; "
@@ -109,6 +114,7 @@ class Priors:
             "arm": self.imu_arm,
             "scale": self.accelerometer_scale,
             "late": self.torque_delay,
+            "load": self.load_friction,
             "gain": self.torque_gain,
             "torque_bias": self.torque_bias * torque,
             "coulomb": self.coulomb * torque,
@@ -302,6 +308,13 @@ GROUPS = {
     "scale": ("accelerometer scale", "accelerometer_scale", 100.0, "%", "calibrate it"),
     "bias": ("accelerometer bias", "accelerometer_bias", 1.0, "m/s^2", "calibrate it"),
     "late": ("torques' delay", "torque_delay", 1000.0, "ms", "stamp joint_states well"),
+    "load": (
+        "load friction of the drives",
+        "load_friction",
+        100.0,
+        "% of the torque",
+        "give actuators.load_friction",
+    ),
     "hip": (
         "positions of the hips",
         "hip",

@@ -30,6 +30,7 @@ from com_estimation.trunk.floating_base.filter_types import (
     LATE,
     LEG_JOINTS,
     LINK,
+    LOAD,
     MASS,
     MOMENT,
     ROTOR,
@@ -258,14 +259,17 @@ def _add_torque_columns(
         columns[VISCOUS + state] = motion.qd[q]
         columns[ROTOR + state] = motion.qdd[q]
         columns[LATE] = -motion.tau_rate[q]
+        columns[LOAD + j] = abs(tau) * direction
         for i in range(6):
             H[i, LATE] -= A[i, j] * columns[LATE]
+            H[i, LOAD + j] -= A[i, j] * columns[LOAD + j]
         for c in range(GAIN + state, ZERO, LEG_JOINTS):
             for i in range(6):
                 H[i, c] = -A[i, j] * columns[c]
         std = averaging * (settings.torque_floor + settings.torque_relative * abs(tau))
         # A joint's friction may act either way while it sticks, and then does so all the time.
-        stuck = settings.correlation * abs(x[COULOMB + state]) * (1.0 - abs(direction))
+        friction = abs(x[COULOMB + state]) + abs(x[LOAD + j] * tau)
+        stuck = settings.correlation * friction * (1.0 - abs(direction))
         own = settings.swing_relative * abs(rows.torque[q] + rotor)
         rows.joint_std[leg, j] = (
             math.hypot(std, stuck) if known else settings.torque_unknown
