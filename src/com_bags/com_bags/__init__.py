@@ -31,6 +31,6 @@ if TYPE_CHECKING:
     from com_bags.streams import DecodedBlock, JointReader, TopicReader, UpReader
     from com_bags.tables import Table, is_table, read_table
     from com_bags.unit_checks import check_units
-    from com_bags.walk_log import WalkLog, even_times
+    from com_bags.walk_log import WalkLog, even_times, in_bursts, spread_bursts
 
 __getattr__, __all__ = import_when_used(__name__, __file__)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.signal import savgol_filter
 
 from com_bags.exceptions import BagError
 from com_model.arrays import Array
@@ -76,10 +77,13 @@ def even_times(time: Array) -> Array:
     Raises:
         BagError: They are late by so much that they show no period.
     """
-    # 1 s without a sample begins another run
+    return np.concatenate([_even(t) if len(t) > _FEW else t for t in _runs(time)])
+
+
+def _runs(time: Array) -> list[Array]:
+    """Runs of a recording: 1 s without a sample begins another one."""
     cuts = 1 + np.flatnonzero(np.diff(time) > 1.0)
-    parts = np.split(np.asarray(time, dtype=np.float64), cuts)
-    return np.concatenate([_even(t) if len(t) > _FEW else t for t in parts])
+    return np.split(np.asarray(time, dtype=np.float64), cuts)
 
 
 def _even(t: Array) -> Array:
@@ -100,3 +104,32 @@ def _even(t: Array) -> Array:
     lost = np.minimum.accumulate((t - period * steps)[::-1])[::-1]
     steps += np.rint((lost - lost[0]) / period)
     return np.asarray(np.median(t - period * steps) + period * steps)
+
+
+def in_bursts(time: Array) -> bool:
+    """Returns whether stamps are those of receipt over a link that delivers samples in bursts.
+
+    Args:
+        time: (N,) s.
+    """
+    steps = np.diff(time)
+    # bursts: more than a tenth of the samples follow within a fifth of the mean spacing
+    return bool((steps < 0.2 * steps.mean()).mean() > 0.1) if len(steps) else False
+
+
+def spread_bursts(time: Array) -> Array:
+    """Stamps with the mean spacing of some seconds where they come in bursts, else as they are.
+
+    Args:
+        time: (N,) s, rising: what was late was measured in time.
+    """
+    if not in_bursts(time):
+        return time
+    parts = []
+    for run in _runs(time):
+        # 1 s of samples spaced evenly, more than a burst (0.6 s)
+        count = int(len(run) / max(run[-1] - run[0], 1e-9))
+        width = min(count, len(run) - 1) // 2 * 2 + 1
+        parts.append(savgol_filter(run, width, 1) if width > 1 else run)
+    line = np.maximum.accumulate(np.concatenate(parts))
+    return np.asarray(line + 1e-9 * np.arange(len(time)))

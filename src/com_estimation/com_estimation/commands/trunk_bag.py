@@ -17,8 +17,11 @@ from com_bags import (
     check_units,
     even_times,
     find_topics,
+    in_bursts,
     read_walk,
+    spread_bursts,
 )
+from com_bags.channels import IMU
 from com_estimation.trunk.floating_base import (
     FloatingBaseEstimator,
     FloatingBaseOptions,
@@ -26,7 +29,7 @@ from com_estimation.trunk.floating_base import (
 from com_estimation.trunk.ground_reaction import INVERSE_DYNAMICS, ForceMeter
 from com_estimation.trunk.input_checks import InputChecks
 from com_estimation.trunk.interface import Sample, TrunkEstimate
-from com_estimation.trunk.pipeline import TrunkPipeline
+from com_estimation.trunk.pipeline import SETTLING, TrunkPipeline
 from com_model import ComModelError, RobotConfig, RobotModel, load_robot, quadruped_legs
 from com_model.arrays import Array
 from com_model.commands import add_robot, command_parser, reports_errors
@@ -47,8 +50,11 @@ def estimates(
     config: RobotConfig,
     log_format: LogFormat | None = None,
     even: bool = False,
+    part: tuple[float | None, float | None] = (None, None),
 ) -> list[TrunkEstimate]:
     """Runs the floating-base estimator over a recording.
+
+    Where samples arrive in bursts, they count as evenly spaced.
 
     Args:
         path: folder or file of the bag, or a table.
@@ -56,9 +62,11 @@ def estimates(
         config: its four legs, IMU and servos.
         log_format: what its messages or columns mean; None: as the robot's names say.
         even: its times are those of receipt, of a sender of constant rate; see even_times.
+        part: s from the first sample, where the part that is used begins and ends; None: all.
 
     Returns:
-        All estimates in the order of time, at least one.
+        The estimates in the order of time, at least one; where a robot ends off its feet, up to
+        SETTLING before that.
 
     Raises:
         BagError: the bag cannot be read, or lacks joint states with efforts or an IMU.
@@ -74,23 +82,39 @@ def estimates(
     link = config.imu_link or model.root_link
     about = LogFormat.of(model, config.feet) if log_format is None else log_format
     with Bag(path, about) as bag:
+        if not any(topic.type_name == IMU for topic in bag.topics()):
+            raise BagError(
+                "it has no IMU, without which the trunk's CoM is not observable: record one; "
+                "identify --use walk finds the robot's mass of what there is",
+                path,
+            )
         topics = find_topics(bag.topics(), (), TopicRequest(), True, path)
         reader = SensorReader(bag, model, (), topics, link)
-        log = read_walk(reader)
+        log = read_walk(reader).between(*part)
         print(*(f"note: {note}\n" for note in reader.warnings()), sep="", end="")
     check_units(log, config.attach(model), config.feet, link)
     R_imu_root = bodies.R_body_link[model.link_index(link)].T
     unknown, level, found = np.full(model.n_joints, np.nan), np.full((3, 3), np.nan), []
-    times = even_times(log.time) if even else log.time
+    if in_bursts(log.time) and not even:
+        print("note: samples arrive in bursts: they count as evenly spaced")
+    times, last = even_times(log.time) if even else spread_bursts(log.time), 0
     for k, time in enumerate(times.tolist()):
         if log.up is not None:
             level = minimal_rotation(R_imu_root @ log.up[k], np.array([0.0, 0.0, 1.0]))
         turning = log.angular_velocity[k], log.specific_force[k], level
         sample = Sample(time, log.position[k], log.effort[k], unknown, *turning)
+        held = pipeline.held
         found += [estimate] if (estimate := pipeline.update(sample)) is not None else []
+        last = len(found) if pipeline.held == held else last
     if not found:
         raise BagError("no joint states with readings of the IMU near them", path)
-    return found
+    if pipeline.held:
+        share = pipeline.held / pipeline.seen
+        print(
+            f"note: {100.0 * share:.0f} % of the samples were left out: {found[-1].reason}"
+        )
+    end = found[last].time - SETTLING if last < len(found) else np.inf
+    return [each for each in found if each.time < end] or found
 
 
 def _values(estimate: TrunkEstimate) -> tuple[Array, Array]:
@@ -175,13 +199,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--time", choices=("stamps", "even"), default="stamps", help=text
     )
+    text = "s from the first joint state, where the part that is used "
+    parser.add_argument(
+        "--from", dest="since", type=float, metavar="S", help=f"{text}begins"
+    )
+    parser.add_argument(
+        "--to", dest="until", type=float, metavar="S", help=f"{text}ends"
+    )
     parser.add_argument("--output", type=Path, help="folder for page and URDF")
     parser.add_argument("--force", action="store_true", help="overwrite existing files")
     options = parser.parse_args(argv)
     model, config = load_robot(options.robot, options.config)
     about = LogFormat.of(model, config.feet, options)
     even = options.time == "even"
-    found = estimates(options.bag, model, config, about, even)
+    part = options.since, options.until
+    found = estimates(options.bag, model, config, about, even, part)
     last, mass = found[-1], model.bodies.mass[0]
     urdf = np.append(1e3 * model.bodies.first_moment[0] / mass, mass)
     rows = list(

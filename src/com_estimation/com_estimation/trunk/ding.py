@@ -322,6 +322,9 @@ class DingEstimator:
         self._gaits = HalfGaits(o.standing_time)
         self.reset()
 
+    def step_back(self) -> None:
+        """Forgets nothing: the first half gait is over."""
+
     def reset(self) -> None:
         """Forgets everything but the model and the options."""
         self._meter.reset()

@@ -8,7 +8,7 @@ import numpy as np
 
 from com_estimation.trunk.sensor_checks import Problem, Severity
 from com_model.arrays import Flags
-from com_model.contact import update_onsets
+from com_model.contact import SUPPORT_LOAD, update_onsets
 from com_model.legs import DIAGONALS
 
 _PARTNERS = {a: b for pair in DIAGONALS.values() for a, b in (pair, pair[::-1])}
@@ -25,6 +25,9 @@ class GaitOptions:
         stand: s with all feet on the ground, before the robot counts as standing.
         swing: s with a foot in the air, before it counts as lifted by hand.
         hanging: s with all feet in the air, before the robot counts as hanging.
+        unloaded: s without load on the feet, while something holds the robot up, before it counts
+            as hanging: a trot lifts and lands in less.
+        held_up: of g, specific force, above which a robot does not fly.
         mismatch: s with a foot whose contact contradicts the gait's phase.
     """
 
@@ -34,6 +37,8 @@ class GaitOptions:
     stand: float = 1.0
     swing: float = 1.0
     hanging: float = 0.3
+    unloaded: float = 0.1
+    held_up: float = 0.5
     mismatch: float = 0.2
 
 
@@ -61,6 +66,9 @@ class GaitCheck:
         self._pulled = np.full(
             1, np.nan
         )  # since when the ground seems to pull at the feet
+        # since when they carry nothing though the robot does not fall
+        self._unloaded = np.full(1, np.nan)
+        self._grounded = False  # they have carried it since the start, or since it hung
 
     def update(
         self,
@@ -71,6 +79,7 @@ class GaitCheck:
         tilt: float = 0.0,
         load: float = 1.0,
         clear: Flags | None = None,
+        lift: float = np.nan,
     ) -> Problem | None:
         """Checks one sample.
 
@@ -83,6 +92,7 @@ class GaitCheck:
             load: fraction of the weight that the feet carry together; NaN when unknown.
             clear: (4,) feet that are above the ground by the posture: one that is not may rock
                 without load; None when unknown.
+            lift: over g, of the specific force against gravity; NaN when unknown.
 
         Returns:
             A HOLD when the robot lies, hangs, has a leg held up, or its feet seem to be pulled
@@ -96,6 +106,9 @@ class GaitCheck:
         self._differs = update_onsets(self._differs, differs, time)
         above = ~contact & known if clear is None else ~contact & known & clear
         self._raised = update_onsets(self._raised, above, time)
+        unloaded = lift > self._options.held_up and load < SUPPORT_LOAD * lift
+        self._unloaded = update_onsets(self._unloaded, np.array([unloaded]), time)
+        self._grounded |= load >= SUPPORT_LOAD
         upright = not tilt > self._options.most_tilt
         pulled = upright and load < self._options.pull
         self._pulled = update_onsets(self._pulled, np.array([pulled]), time)
@@ -110,10 +123,12 @@ class GaitCheck:
         return self.problem
 
     def _hanging(self, time: float) -> Problem | None:
-        air = time - self._lifted
-        if not (air > self._options.hanging).all():
+        air, bare = (time - self._lifted).min(), time - self._unloaded[0]
+        self._grounded &= not bare > self._options.unloaded
+        if not (air > self._options.hanging or (bare >= 0.0 and not self._grounded)):
             return None
-        text = f"no foot carries the robot for {air.min():.1f} s: put it on its feet"
+        seconds = np.fmax(air, bare)
+        text = f"no foot carries the robot for {seconds:.1f} s: put it on its feet"
         return Problem(Severity.HOLD, text)
 
     def _lifted_leg(self, time: float, stance: Flags | None) -> Problem | None:

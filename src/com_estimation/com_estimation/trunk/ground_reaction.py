@@ -299,6 +299,7 @@ class ForceMeter:
         motion: the filtered motion at that time; None before the first one.
         tilt: rad, of the root link against gravity; NaN when unknown.
         load: fraction of the robot's weight that the feet carry together; NaN when unknown.
+        lift: over g, of the specific force against gravity; NaN when unknown.
         clear: (4,) feet that are above the ground, see clear_feet.
     """
 
@@ -313,8 +314,8 @@ class ForceMeter:
         bandwidth: float = BANDWIDTH,
     ) -> None:
         self._filter = MotionFilter(model, config, bandwidth)
-        armature = config.servo.armature(model.joint_names)
-        self._source = ReactionSource(model, legs, method, armature)
+        rotors = config.rotors(model.joint_names)
+        self._source = ReactionSource(model, legs, method, rotors)
         self._weight = model.mass * GRAVITY
         self._contact = ContactState(self._weight, contact_load, len(legs))
         self._period = 1.0 / rate_hz
@@ -325,7 +326,7 @@ class ForceMeter:
         self._filter.reset()
         self._contact.reset()
         self._time = -np.inf
-        self.tilt = self.load = np.nan
+        self.tilt = self.load = self.lift = np.nan
         self.clear = np.ones(4, dtype=np.bool_)
         self.motion: Motion | None = None
         self.latest = self._source.unknown()
@@ -360,5 +361,6 @@ class ForceMeter:
         self.clear = clear_feet(self.points, up)
         loads = found.forces @ up
         self.load = float(loads.sum()) / self._weight
+        self.lift = float(motion.specific_force @ up) / GRAVITY
         self.latest = replace(found, contact=self._contact.update(sample.time, loads))
         return self.latest

@@ -103,6 +103,9 @@ class TrunkEstimator(Protocol):
     def reset(self) -> None:
         """Forgets everything but the model and the options."""
 
+    def step_back(self) -> None:
+        """Forgets the last strides, as far as it can: their readings were wrong."""
+
     @property
     def latest(self) -> TrunkEstimate:
         """The last estimate; UNKNOWN before the first."""

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import inf, isnan, nan
 
+import numpy as np
+
 from com_estimation.trunk.ground_reaction import ForceMeter
 from com_estimation.trunk.input_checks import InputChecks, mass_problem, with_problems
 from com_estimation.trunk.interface import Sample, TrunkEstimate, TrunkEstimator
@@ -62,6 +64,7 @@ class TrunkPipeline:
     def _restart(self) -> None:
         self.estimator.reset()
         self.meter.reset()
+        self._mistrusts = False  # torques that the driver gives
         self._said = -inf  # s, time of the last estimate that was given
         self._used = inf  # s, time of the last sample that reached the estimator
         self._settled = -inf  # s, from when on an estimate may be usable
@@ -94,10 +97,20 @@ class TrunkPipeline:
             meter = self.meter
             feet = forces.contact, meter.known, sample.stance
             self._health.gait.update(
-                sample.time, *feet, meter.tilt, meter.load, meter.clear
+                sample.time,
+                *feet,
+                meter.tilt,
+                meter.load,
+                meter.clear,
+                meter.lift,
             )
         fresh = None
         if usable and verdict.sample is not None:
+            lost = np.isnan(verdict.sample.effort) & np.isfinite(sample.effort)
+            if lost.any() and not self._mistrusts:
+                # a torque that is withdrawn was wrong before that was noticed
+                self.estimator.step_back()
+            self._mistrusts = bool(lost.any())
             # s between samples that reach the estimator
             if (pause := sample.time - self._used) > 0.1:
                 if sample.time >= self._settled:  # else the fault has made the gap

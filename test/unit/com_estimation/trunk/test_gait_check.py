@@ -94,6 +94,27 @@ def test_hanging():
     )
 
 
+def test_a_robot_that_lies_or_hangs_from_the_first_sample_on_and_flies_in_between():
+    gait, up = GaitCheck([leg.name for leg in LEGS]), np.zeros(4, dtype=bool)
+    known, down, problems = ~up, ~up, {}
+    for k in range(400):
+        time = 0.005 * k
+        carried = 0.5 <= time < 1.5
+        flying = 0.8 <= time < 1.0
+        on_feet = carried and not flying
+        problems[time] = gait.update(
+            time,
+            down if on_feet else up,
+            known,
+            load=1.0 if on_feet else 0.08,
+            lift=0.05 if flying else 1.0,
+        )
+    for time, problem in problems.items():
+        if abs(time - 1.6) > 0.002:  # of that sample it depends on rounding
+            assert (problem is not None) == (time < 0.4999 or time > 1.6), time
+    assert "no foot carries the robot" in problems[0.0].text
+
+
 def test_a_robot_that_fell():
     gait, down = GaitCheck([leg.name for leg in LEGS]), np.ones(4, dtype=bool)
     assert gait.update(1.0, down, down, tilt=math.radians(30)) is None
