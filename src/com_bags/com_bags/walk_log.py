@@ -112,7 +112,7 @@ def in_bursts(time: Array) -> bool:
     Args:
         time: (N,) s.
     """
-    steps = np.diff(time)
+    steps = np.concatenate([np.diff(run) for run in _runs(time)])
     # bursts: more than a tenth of the samples follow within a fifth of the mean spacing
     return bool((steps < 0.2 * steps.mean()).mean() > 0.1) if len(steps) else False
 

@@ -27,6 +27,7 @@ different ones. Encoder biases, IMU mounting and torque gains of both are treate
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -40,9 +41,11 @@ from com_identification.regression.priors import BOUND_AXES, BodyPriors, body_pr
 from com_identification.regression.result import by_body
 from com_identification.settings import IdentificationSettings
 from com_identification.walking.evidence import (
+    Delays,
     MassEvidence,
     Verdict,
     assess_walk,
+    find_delays,
     trunk_values,
 )
 from com_identification.walking.fit import URDF_MASS, AcceptanceTest
@@ -88,7 +91,10 @@ def judge_walk(
     Raises:
         WalkError: the recordings cannot be used at all; says why and what would help.
     """
-    result, cause = None, None
+    result, cause, delays = None, None, Delays(0.0, 0.0)
+    with suppress(WalkError):  # the estimates say better what is wrong
+        delays = find_delays(logs, model, config)
+        logs = [delays.aligned(log) for log in logs]
     if all(log.has_imu for log in logs):
         try:
             parts = [part for log in logs for part in walking_parts(log)]
@@ -96,10 +102,10 @@ def judge_walk(
         except WalkError as error:
             cause = error
     try:
-        evidence = assess_walk(logs, model, config, scale)
-    except WalkError:
+        evidence = assess_walk(logs, model, config, scale).noted(str(delays))
+    except WalkError as error:
         if result is None:
-            raise cause or WalkError("the recordings have no walk") from None
+            raise cause or error from None
         return Judgement(result, None)
     if result is None or not result.accepted:
         return Judgement(None, evidence.noted(_why(result, cause)))

@@ -13,6 +13,7 @@ accelerate: their vertical forces are the weight.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -66,7 +67,7 @@ class MassEvidence:
         mass_std: kg.
         com: (3,) m, of the trunk, root axes; None without an IMU.
         com_std: (3,) m; None without an IMU.
-        strides: number of steady strides.
+        strides: number of strides that count; without an IMU of steady ones.
         halves: differences of first and second half over their standard deviation, the largest;
             None where there is no IMU.
         held_out: N, residual forces held out, with the URDF's inertials and friction fitted, and
@@ -110,7 +111,7 @@ class _Rows:
     Attributes:
         X: (N, 6, P + 1) N and N m; the last column: by a delay of the torques.
         period: s.
-        used: (N,) samples of a steady gait, carried by the feet, without gaps.
+        used: (N,) samples of a walk, carried by the feet, without gaps.
         gait: strides.
     """
 
@@ -146,30 +147,152 @@ def assess_walk(
     Raises:
         WalkError: the recordings cannot be used; says why and what would help.
     """
+    parts, ready = _prepared(logs, model, config)
+    if bool((ready.limbs.joint_count < ready.limbs.size).any()):
+        raise WalkError(
+            "legs with too few joints do not feel all that acts on their feet: expected three "
+            "joints for point feet, six for flat ones"
+        )
+    with_imu = all(log.has_imu for log in parts)
+    solver, left = _make_solver(ready, ready.data, with_imu)
+    notes = (*ready.notes, *left)
+    if not with_imu:
+        return _mass_only(solver, scale or Scale(), notes)
+    return _with_com(solver, scale or Scale(), notes)
+
+
+def _prepared(
+    logs: Sequence[WalkLog], model: RobotModel, config: RobotConfig
+) -> tuple[list[WalkLog], PreparedWalk]:
     least = 2.0  # s
     parts = [part for log in logs for part in walking_parts(log, least)]
     if not parts:
         raise WalkError(
             "the robot never walks for 2 s: expected a recording of walking"
         )
-    ready = prepare(parts, model, config, least)
-    if bool((ready.limbs.joint_count < ready.limbs.size).any()):
-        raise WalkError(
-            "legs with too few joints do not feel all that acts on their feet: expected three "
-            "joints for point feet, six for flat ones"
+    return parts, prepare(parts, model, config, least)
+
+
+class Delays(NamedTuple):
+    """By how much readings come after the joints' positions.
+
+    Attributes:
+        torques: s.
+        imu: s.
+    """
+
+    torques: float
+    imu: float
+
+    def aligned(self, log: WalkLog) -> WalkLog:
+        """Returns a recording whose readings are of the instants of the positions.
+
+        Args:
+            log: the recording.
+        """
+
+        def earlier(values: Array, delay: float) -> Array:
+            if delay == 0.0:
+                return values
+            time = log.time + delay
+            columns = [np.interp(time, log.time, column) for column in values.T]
+            return np.column_stack(columns)
+
+        return replace(
+            log,
+            effort=earlier(log.effort, self.torques),
+            angular_velocity=earlier(log.angular_velocity, self.imu),
+            specific_force=earlier(log.specific_force, self.imu),
+            up=None if log.up is None else earlier(log.up, self.imu),
         )
-    rows, notes = zip(*(_make_rows(ready, each) for each in ready.data), strict=True)
-    with_imu = all(log.has_imu for log in parts)
-    strides = sum(len(each.gait.whole(each.gait.steady)) for each in rows)
-    notes = (*ready.notes, *(note for note in notes if note))
-    solver = _Solver(ready, list(rows))
-    if not with_imu:
-        return _mass_only(solver, scale or Scale(), strides, notes)
-    return _with_com(solver, scale or Scale(), strides, notes)
+
+    def __str__(self) -> str:
+        """In words; "" where there are none."""
+        parts = (("torques", self.torques), ("readings of the IMU", self.imu))
+        late = [(what, 1e3 * delay) for what, delay in parts if delay != 0.0]
+        return "; ".join(
+            f"{what} come {abs(ms):.0f} ms {'after' if ms > 0.0 else 'before'} the positions of "
+            "the joints: they are shifted by that"
+            for what, ms in late
+        )
 
 
-def _make_rows(ready: PreparedWalk, data: ConditionedLog) -> tuple[_Rows, str]:
-    """Rows of a recording, and what of it was left out, in words."""
+def find_delays(
+    logs: Sequence[WalkLog], model: RobotModel, config: RobotConfig
+) -> Delays:
+    """Finds how late torques or the IMU are; 0 below 3 ms, which the estimates allow for.
+
+    The base's equations up to 5 Hz show the torques' delay against the IMU, and those up to 20 Hz
+    which of both is late against the joints.
+
+    Args:
+        logs: recordings of walking.
+        model: as its URDF says.
+        config: its feet, drives and the IMU's link.
+
+    Raises:
+        WalkError: the recordings cannot be used.
+    """
+    least = 0.003  # s, of the priors' 4 ms
+    parts, ready = _prepared(logs, model, config)
+    if not all(log.has_imu for log in parts):
+        return Delays(0.0, 0.0)
+    best, total = np.inf, Delays(0.0, 0.0)
+    for kind in range(2):
+        data, delay = ready.data, 0.0
+        # the delay is linear in each pass
+        for _ in range(8):
+            solver, _ = _make_solver(ready, data, True)
+            if not any(each.used.any() for each in solver.rows):
+                return total
+            more = float(solver.solve(*solver.filtered(5.0)).z[-1])
+            delay += more
+            if abs(delay) < least or abs(more) < 0.1 * least:
+                break
+            data = [_shifted(each, kind, delay) for each in ready.data]
+        if abs(delay) < least:
+            return Delays(0.0, 0.0)
+        X, blocks = solver.filtered(20.0)
+        found = solver.solve(X, blocks, inertials=False)
+        x = np.append(solver.unknowns.coefficients(found.z[:-1]), found.z[-1])
+        error = float((((X @ x) / solver.size) ** 2).mean())
+        if error < best:
+            best, total = error, Delays(*((delay, 0.0) if not kind else (0.0, -delay)))
+    return total
+
+
+def _shifted(each: ConditionedLog, kind: int, delay: float) -> ConditionedLog:
+    """A recording whose torques come earlier (kind 0), or whose IMU comes later (1), by s."""
+    motion = each.motion
+    time = each.period * np.arange(len(motion.q))
+    names = (("tau",), ("omega", "omega_dot", "force", "up"))[kind]
+    at = time + delay if kind == 0 else time - delay
+    changed = {
+        name: np.column_stack(
+            [np.interp(at, time, column) for column in getattr(motion, name).T]
+        )
+        for name in names
+    }
+    return replace(each, motion=motion._replace(**changed))
+
+
+def _make_solver(
+    ready: PreparedWalk, data: Sequence[ConditionedLog], with_imu: bool
+) -> tuple["_Solver", tuple[str, ...]]:
+    """The rows of recordings, and what of them was left out, in words."""
+    made = [_make_rows(ready, each, with_imu) for each in data]
+    notes = tuple(note for _, note in made if note)
+    return _Solver(ready, [rows for rows, _ in made]), notes
+
+
+def _make_rows(
+    ready: PreparedWalk, data: ConditionedLog, with_imu: bool
+) -> tuple[_Rows, str]:
+    """Rows of a recording, and what of it was left out, in words.
+
+    Without an IMU only steady strides count, in which the trunk does not accelerate on average;
+    with one the equations hold in any walk.
+    """
     robot, limbs, period = tree_of(ready.model.bodies), ready.limbs, data.period
     loads, _ = find_contacts(data, robot, limbs, ready.model.mass)
     gait = find_gait(data.motion.q[:, limbs.joints[limbs.joints >= 0]], period)
@@ -190,18 +313,20 @@ def _make_rows(ready: PreparedWalk, data: ConditionedLog) -> tuple[_Rows, str]:
     base_rows(robot, limbs, arrays, every, x, X[:, :, :-1])
     torques = X[:, :, ready.unknowns.gain_columns].sum(axis=2)
     X[:, :, -1] = np.gradient(torques, every * period, axis=0)
-    steady = gait.steady if gait.steady.mean() > 0.1 else np.ones_like(gait.steady)
-    left = {
-        "the feet do not carry the robot": ~carried,
-        "the motion does not repeat (standing, rising, slipping, turns)": carried
-        & ~steady,
-    }
+    walks = gait.walks if with_imu else gait.steady
+    walks = walks if walks.mean() > 0.1 else np.ones_like(walks)
+    what = (
+        "the joints hardly move"
+        if with_imu
+        else "the motion does not repeat (standing, rising, slipping, turns)"
+    )
+    left = {"the feet do not carry the robot": ~carried, what: carried & ~walks}
     texts = [
         f"{period * v.sum():.1f} s in which {k}"
         for k, v in left.items()
         if v.sum() > 1.0 / period
     ]
-    used = data.usable & carried & steady
+    used = data.usable & carried & walks
     strided = gait.every(chosen)
     return _Rows(
         X, every * period, used[chosen], strided
@@ -383,9 +508,7 @@ def _scaled(
     return z, (C + C.T) / 2.0
 
 
-def _mass_only(
-    solver: _Solver, scale: Scale, strides: int, notes: tuple[str, ...]
-) -> MassEvidence:
+def _mass_only(solver: _Solver, scale: Scale, notes: tuple[str, ...]) -> MassEvidence:
     """By the mean vertical forces of whole strides: of a log without IMU."""
     means = [
         each.X[each.gait.stride == k].mean(axis=0)
@@ -412,15 +535,14 @@ def _mass_only(
     return _judged(solver, z, C, strides, None, scale, (), notes)
 
 
-def _with_com(
-    solver: _Solver, scale: Scale, strides: int, notes: tuple[str, ...]
-) -> MassEvidence:
+def _with_com(solver: _Solver, scale: Scale, notes: tuple[str, ...]) -> MassEvidence:
+    strides = sum(len(np.unique(r.gait.stride[r.used])) for r in solver.rows)
     # the estimate is in a band of 5 Hz
     X, blocks = solver.filtered(5.0)
     if blocks.max(initial=0) < 3:
+        time = sum(each.period * each.used.sum() for each in solver.rows)
         raise WalkError(
-            f"{strides} steady strides: expected {LEAST_STRIDES} or more. Let the robot walk "
-            "straight ahead for 10 s"
+            f"the robot walks on its feet for {time:.0f} s: expected 10 s or more"
         )
     found = solver.solve(X, blocks)
     u, slopes = solver.unknowns, trunk_values(solver.unknowns, found.z[:-1])[1]
@@ -442,7 +564,7 @@ def _with_com(
             )
     if strides < LEAST_STRIDES:
         problems.append(
-            f"{strides} steady strides, expected {LEAST_STRIDES} or more: walk for 10 s or longer"
+            f"{strides} strides, expected {LEAST_STRIDES} or more: walk for 10 s or longer"
         )
     problems += _nuisances(solver, found)
     first = np.arange(len(found.information)) < len(found.information) / 2
@@ -608,11 +730,14 @@ def _held_out(solver: _Solver, X: Array, blocks: Indices) -> tuple[float, float,
 
 
 def _repeating(solver: _Solver, found: _MassFit) -> tuple[float, float]:
-    """Vertical residual that repeats in all strides, N rms, and the floor that scatter leaves."""
+    """Vertical residual that repeats in all strides, N rms, and the floor that scatter leaves.
+
+    Where no strides are alike, all of it up to 5 Hz, which is more.
+    """
     x = np.append(solver.unknowns.coefficients(found.z[:-1]), found.z[-1])
     means, floors = [], []
     for each in solver.rows:
-        residual, used = each.X[:, 2] @ x, each.used
+        residual, used = each.X[:, 2] @ x, each.used & each.gait.steady
         bins = each.gait.chunk * 25 + np.floor(each.gait.phase * 25).astype(int)
         count = np.bincount(bins[used])
         good = count >= 3
@@ -624,5 +749,5 @@ def _repeating(solver: _Solver, found: _MassFit) -> tuple[float, float]:
         means.append((mean**2 - floor).mean())
         floors.append(floor.mean())
     if not means:
-        return 0.0, 0.0
+        return float(np.sqrt(((solver.filtered(5.0)[0][:, 2] @ x) ** 2).mean())), 0.0
     return float(np.sqrt(max(0.0, np.mean(means)))), float(np.sqrt(np.mean(floors)))

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.ndimage import minimum_filter1d, uniform_filter1d
-from scipy.signal import butter, savgol_filter, sosfiltfilt
+from scipy.signal import butter, sosfiltfilt
 
-from com_bags import WalkLog
+from com_bags import WalkLog, spread_bursts
 from com_identification.exceptions import WalkError
 from com_identification.walking.kernels import MotionSamples
 from com_model import RobotModel
@@ -60,8 +60,7 @@ def condition(
         WalkError: it is too slow, lacks too many samples, or the IMU is
             not on the trunk.
     """
-    if in_bursts(log.time):
-        log = replace(log, time=_evened(log.time))
+    log = replace(log, time=spread_bursts(log.time))
     effort = np.where(measured, log.effort, 0.0)
     usable = np.ones(len(log.time), dtype=np.bool_)
     if not log.has_imu:
@@ -143,26 +142,6 @@ def condition(
     return ConditionedLog(
         MotionSamples(*(np.ascontiguousarray(v) for v in motion)), period, usable
     )
-
-
-def in_bursts(time: Array) -> bool:
-    """Returns whether stamps are those of receipt over a link that delivers samples in bursts.
-
-    Args:
-        time: (N,) s.
-    """
-    steps = np.diff(time)
-    # bursts: more than a tenth of the samples follow within a fifth of the mean spacing
-    return bool((steps < 0.2 * steps.mean()).mean() > 0.1) if len(steps) else False
-
-
-def _evened(time: Array) -> Array:
-    """Stamps (N,) with the mean spacing of some seconds: what was late was measured in time."""
-    # 1 s of samples spaced evenly, more than a burst (0.6 s)
-    count = int(1.0 / np.diff(time).mean())
-    width = min(count, len(time) - 1) // 2 * 2 + 1
-    line = savgol_filter(time, width, 1) if width > 1 else time
-    return np.asarray(np.maximum.accumulate(line) + 1e-9 * np.arange(len(time)))
 
 
 def _without_imu(log: WalkLog, model: RobotModel, imu_link: str) -> WalkLog:
@@ -253,12 +232,14 @@ class Gait(NamedTuple):
 
     Attributes:
         steady: (N,) samples that repeat those one stride before or after.
+        walks: (N,) samples in which joints move as far as in a walk, whether it repeats or not.
         stride: (N,) number of the stride, counted through the recording.
         phase: (N,) 0 to 1 within the stride.
         chunk: (N,) number of the part with one stride time.
     """
 
     steady: Flags
+    walks: Flags
     stride: Indices
     phase: Array
     chunk: Indices
@@ -271,6 +252,7 @@ class Gait(NamedTuple):
         """
         return Gait(
             self.steady[chosen],
+            self.walks[chosen],
             self.stride[chosen],
             self.phase[chosen],
             self.chunk[chosen],
@@ -307,7 +289,8 @@ def find_gait(q: Array, period: float) -> Gait:
     N = len(y)
     # pieces of 4 s have one stride time each
     edges = np.linspace(0, N, max(1, round(N * period / 4.0)) + 1).astype(int)
-    steady, stride = np.zeros(N, dtype=np.bool_), np.zeros(N, dtype=np.int64)
+    steady, walks = np.zeros((2, N), dtype=np.bool_)
+    stride = np.zeros(N, dtype=np.int64)
     phase, chunk, since = np.zeros(N), np.zeros(N, dtype=np.int64), 0
     for number, (a, b) in enumerate(pairwise(edges)):
         time = stride_time(y[a:b], period)
@@ -316,8 +299,9 @@ def find_gait(q: Array, period: float) -> Gait:
         stride[a:b] = since + np.floor(cycles)
         since = stride[b - 1] + 1
         lag = round(time / period)
-        steady[a:b] = _repeats(y, a, b, lag)
-    return Gait(steady, stride, phase, chunk)
+        walks[a:b] = _moves(y, lag)[a:b]
+        steady[a:b] = walks[a:b] & _repeats(y, a, b, lag)
+    return Gait(steady, walks, stride, phase, chunk)
 
 
 def stride_time(y: Array, period: float) -> float:
@@ -344,12 +328,15 @@ def stride_time(y: Array, period: float) -> float:
     return float((lags[best] + 0.5 * (a - c) / (a - 2.0 * b + c)) * period)
 
 
+def _moves(y: Array, lag: int) -> Flags:
+    """Whether the joints move by 0.02 rad or m rms, over a stride about each sample."""
+    return np.asarray(uniform_filter1d((y**2).mean(axis=1), lag) > 0.02**2)
+
+
 def _repeats(y: Array, a: int, b: int, lag: int) -> Flags:
     """Whether samples a to b are as those a stride before or a stride after, over a stride."""
     result = np.zeros(b - a, dtype=np.bool_)
     size = uniform_filter1d((y**2).sum(axis=1), lag)
-    # rad or m, rms of the joints
-    large = size[a:b] > y.shape[1] * 0.02**2
     for shift in (lag, -lag):
         other = np.roll(y, shift, axis=0)
         product = uniform_filter1d((y * other).sum(axis=1), lag)
@@ -359,4 +346,4 @@ def _repeats(y: Array, a: int, b: int, lag: int) -> Flags:
         inside = np.arange(a, b) - shift
         # steady: a correlation of 0.7 or more with the stride before
         result |= (alike[a:b] > 0.7) & (inside >= 0) & (inside < len(y))
-    return result & large
+    return result

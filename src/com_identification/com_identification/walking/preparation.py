@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.ndimage import maximum_filter1d
 
-from com_bags import UnitError, WalkLog, check_units
+from com_bags import UnitError, WalkLog, check_units, in_bursts
 from com_bags.unit_checks import EFFORTS
 from com_identification.exceptions import WalkError
 from com_identification.walking.kernels import EquationNoise, LegChains
@@ -15,7 +15,6 @@ from com_identification.walking.log import (
     ConditionedLog,
     band,
     condition,
-    in_bursts,
     moving,
     moving_mean,
 )

@@ -7,10 +7,15 @@ import pytest
 from scipy.optimize import nnls
 from walk_recording import Recorded
 
-from com_bags import BagError, WalkLog
+from com_bags import BagError, WalkLog, in_bursts, spread_bursts
 from com_identification.exceptions import WalkError
-from com_identification.walking.evidence import _bounded, assess_walk, trunk_values
-from com_identification.walking.log import find_gait, in_bursts, stride_time
+from com_identification.walking.evidence import (
+    _bounded,
+    assess_walk,
+    find_delays,
+    trunk_values,
+)
+from com_identification.walking.log import find_gait, stride_time
 from com_identification.walking.unknowns import Scale
 
 PERIOD, STRIDE = 0.005, 0.43  # s
@@ -49,6 +54,29 @@ def test_stamps_of_a_link_that_delivers_bursts_are_recognised() -> None:
     late = np.ceil(time / 0.1) * 0.1 + 1e-5 * np.arange(2000)
     assert in_bursts(late)
     assert not in_bursts(time + 0.3 * PERIOD * np.random.default_rng(0).random(2000))
+
+
+def test_samples_of_bursts_are_spread_evenly_within_each_run() -> None:
+    time = np.arange(2000) * PERIOD
+    time[1000:] += 60.0
+    late = np.ceil(time / 0.1) * 0.1 + 1e-5 * (np.arange(2000) % 20)
+    steps = np.diff(spread_bursts(late))
+    assert steps[999] > 59.0
+    assert np.quantile(np.delete(steps, 999), [0.05, 0.95]) == pytest.approx(
+        PERIOD, rel=0.1
+    )
+    assert (steps > 0.0).all()
+    assert spread_bursts(time) is time
+
+
+def test_a_walk_that_does_not_repeat_is_one() -> None:
+    rng = np.random.default_rng(1)
+    steps = np.repeat(rng.normal(size=(60, 4)), round(0.2 / PERIOD), axis=0)
+    still = np.zeros((800, 4))
+    gait = find_gait(np.vstack((still, 0.2 * steps, still)), PERIOD)
+    assert gait.steady[800:-800].mean() < 0.5
+    assert gait.walks[1000:-1000].all()
+    assert not gait.walks[:300].any()
 
 
 def test_the_part_between_two_times_is_used() -> None:
@@ -103,3 +131,38 @@ def test_without_an_imu_only_steady_strides_count(recorded: Recorded) -> None:
         WalkError, match=r"steady strides.*an IMU and 15 strides for the CoM"
     ):
         assess_walk([log], recorded.believed, recorded.config)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("torques", "imu"), [(0.02, 0.0), (0.0, 0.02)])
+def test_late_torques_and_a_late_imu_are_named_and_shifted(
+    recorded: Recorded, torques: float, imu: float
+) -> None:
+    def later(values: np.ndarray, delay: float) -> np.ndarray:
+        time = recorded.log.time
+        return np.column_stack([np.interp(time - delay, time, v) for v in values.T])
+
+    log = recorded.log
+    assert log.up is not None
+    late = replace(
+        log,
+        effort=later(log.effort, torques),
+        angular_velocity=later(log.angular_velocity, imu),
+        specific_force=later(log.specific_force, imu),
+        up=later(log.up, imu),
+    )
+    found = find_delays([late], recorded.believed, recorded.config)
+    assert found == pytest.approx((torques, imu), abs=0.004)
+    who = "torques" if torques else "readings of the IMU"
+    assert str(found).startswith(f"{who} come ")
+    back = found.aligned(late)
+    inside = slice(50, -50)
+    error = np.abs(back.effort - log.effort)[inside].mean()
+    assert error < 0.3 * np.abs(late.effort - log.effort)[inside].mean() + 1e-12
+
+
+@pytest.mark.slow
+def test_a_recording_without_delays_stays_as_it_is(recorded: Recorded) -> None:
+    found = find_delays([recorded.log], recorded.believed, recorded.config)
+    assert found == (0.0, 0.0)
+    assert not str(found)
