@@ -2,8 +2,9 @@
 
     tools/in_env python tools/real_data.py go2 --source FOLDER
 
-FOLDER has NAME_state.csv or NAME_state.csv.gz for each run, and NAME_imu.csv(.gz) beside those with
-an IMU; docs/real_data.md says where they come from, and what the figures mean. The last line is
+FOLDER has NAME_state.csv, NAME_state.csv.gz or NAME/state_history.csv for each run, and a file with
+imu in place of state beside those with an IMU; docs/real_data.md says where they come from, and
+what the figures mean. The last line is
 one JSON object: runs (by name: verdict, mass_kg, mass_std, com_mm, com_std_mm of the trunk,
 payload_alarms, reasons), spread_mass_kg of the runs, halves_sigma and heldout of the runs with an
 IMU: the largest difference of first and second half over its standard deviation, and residual
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -37,29 +39,41 @@ from com_identification.walking.combination import judge_walk
 from com_model import ComModelError, RobotConfig, RobotModel, load_robot
 
 MAPPINGS = Path(__file__).resolve().parent / "real_data"
-STATE, INERTIAL = "_state.csv", "_imu.csv"
+GO2 = (
+    "git clone -b feature/sim-to-real-diff https://github.com/Optimal-Robotics-Lab/unitree-go2, "
+    "then --source its data/{}, as docs/real_data.md says"
+)
+ROBOTS = {"go2": "go2", "go2-resampled": "go2"}
+"""Data sets with a mapping, and their robots."""
 ELSEWHERE = {
-    "go2py": "git clone https://github.com/Rooholla-KhorramBakht/Go2Py",
+    "go2": GO2.format("bags"),
+    "go2-resampled": GO2.format("processed"),
+    "go2py": "https://github.com/Rooholla-KhorramBakht/Go2Py has programs and no recordings",
     "spot": "git clone https://github.com/ShahramKhorshidi/system_identification",
+    "go1": "https://github.com/mrsp/serow has one without torques, whose feet are not in N",
 } | dict.fromkeys(
-    ("go1", "icub", "g1", "hyq"),
+    ("icub", "g1", "hyq"),
     "no public source is known to this tool; give a recording to identify --use walk --mapping",
 )
 
 
 def runs(folder: Path) -> dict[str, Path]:
     """Files of joint states by the name of the run."""
-    found = sorted([*folder.glob(f"*{STATE}"), *folder.glob(f"*{STATE}.gz")])
-    return {path.name.partition(STATE)[0]: path for path in found}
+    patterns = "*_state.csv", "*_state.csv.gz", "*/*state_history.csv"
+    found = sorted(path for pattern in patterns for path in folder.glob(pattern))
+    names = [str(path.relative_to(folder)) for path in found]
+    return {
+        re.split("[/_]?state", name)[0]: path
+        for name, path in zip(names, found, strict=True)
+    }
 
 
-def mapping_of(name: str, state: Path, run: str) -> dict[str, Any]:
+def mapping_of(name: str, state: Path) -> dict[str, Any]:
     """The mapping of a data set for one run: without IMU where there is no file of it."""
     mapping: dict[str, Any] = yaml.safe_load((MAPPINGS / f"{name}.yaml").read_text())
-    tables = [state.with_name(f"{run}{INERTIAL}{end}") for end in ("", ".gz")]
-    there = [table.name for table in tables if table.exists()]
-    if there:
-        mapping["imu"]["table"] = there[0]
+    table = state.with_name(state.name.replace("state", "imu"))
+    if table.exists():
+        mapping["imu"]["table"] = table.name
     else:
         del mapping["imu"]
     return mapping
@@ -99,12 +113,12 @@ def alarms(
 
 
 def judge(
-    name: str, run: str, state: Path, model: RobotModel, config: RobotConfig
+    name: str, state: Path, model: RobotModel, config: RobotConfig
 ) -> tuple[dict[str, Any], float | None, tuple[float, float] | None]:
     """Figures of a run, halves over their standard deviation, and held-out residuals."""
     try:
         with tempfile.TemporaryDirectory() as folder:
-            mapping = mapping_of(name, state, run)
+            mapping = mapping_of(name, state)
             about = format_of(mapping, Path(folder) / "mapping.yaml", model, config)
             log = read(state, about, model, config)
             evidence = judge_walk([log], model, config).evidence
@@ -136,26 +150,22 @@ def judge(
 def main() -> int:
     """Runs the command line; 2 where the data are not there."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("name", choices=("go2", *ELSEWHERE), help="of the data set")
+    parser.add_argument("name", choices=ELSEWHERE, help="of the data set")
     parser.add_argument("--source", type=Path, help="folder of the recordings")
     options = parser.parse_args()
-    found = runs(options.source) if options.source and options.name == "go2" else {}
-    if not found:
-        get = ELSEWHERE.get(
-            options.name,
-            "git clone -b feature/sim-to-real-diff https://github.com/Optimal-Robotics-Lab/"
-            "unitree-go2, then --source its data/bags, as docs/real_data.md says",
-        )
+    known = options.source and options.name in ROBOTS
+    if not (found := runs(options.source) if known else {}):
+        get = ELSEWHERE[options.name]
         print(
             f"real_data: no recordings of {options.name} here: {get}", file=sys.stderr
         )
         return 2
-    model, config = load_robot(options.name)
+    model, config = load_robot(ROBOTS[options.name])
     results: dict[str, Any] = {}
     halves: list[float] = []
     residuals: list[tuple[float, float]] = []
     for run, state in found.items():
-        results[run], half, held_out = judge(options.name, run, state, model, config)
+        results[run], half, held_out = judge(options.name, state, model, config)
         halves += [half] if half is not None else []
         residuals += [held_out] if held_out is not None else []
         own = results[run]
