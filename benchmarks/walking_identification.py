@@ -15,6 +15,13 @@ largest), coverage95 (fraction of the postures' components within 1.96 standard 
 ran), cpu_seconds (of identify_walking, one core, for 2 minutes at 500 Hz: the recordings of the
 first robot of a kind, repeated), accepted (how many robots passed all required tests), and xyz_mm
 (rms by axis, the largest).
+
+--load-friction adds the key load_friction: Go2s whose drives lose 5 to 35 % of their torque to
+friction in proportion to it, with uniform errors of gains, late torques, the direction of friction
+after 2 mrad, and stamps of receipt. Every other URDF is right; of the others the trunk is 15 mm or
+1.5 kg off. Robots are weighed to 0.1 kg; the verdicts are those of judge_walk: nees_mass and
+nees_com (of the trunk), robots, confirmed and corrected (fractions, of the right and of the other
+ones), wrong (right ones corrected, other ones confirmed), and refused.
 """
 
 from __future__ import annotations
@@ -32,15 +39,27 @@ from processes import in_processes
 from rich.console import Console
 from rich.table import Table
 from walking_humanoid import HUMANOIDS, record_humanoid
-from walking_lab import PERIOD, RobotWithErrors, Walk, by_size, imu_pose, record
+from walking_lab import (
+    GAITS,
+    PERIOD,
+    RobotWithErrors,
+    Walk,
+    Wrong,
+    by_size,
+    imu_pose,
+    record,
+)
 
 from com_bags import WalkLog
 from com_identification.exceptions import IdentificationError
+from com_identification.walking.combination import judge_walk
+from com_identification.walking.evidence import Verdict
 from com_identification.walking.identify import WalkResult, identify_walking
 from com_identification.walking.unknowns import Scale, corrected_urdf
 from com_model import RobotModel
 from com_model.dynamics.inverse_dynamics import Dynamics
 from com_model.dynamics.kinematics import body_poses, link_pose
+from com_model.urdf.editing import correct_body, edit_inertials
 
 Array = NDArray[np.float64]
 
@@ -204,6 +223,116 @@ def try_case(case: Case) -> dict[str, Any]:
     }
 
 
+# of one gait's recordings: a robot whose links are those of its URDF, weakly geared drives
+RIGHT = Wrong(
+    mass=0.0, com=0.0, trunk_com=0.0, inertia=0.0, payload=0.0,
+    coulomb=(0.05, 0.4), armature=(0.01, 0.2), gain=0.0, bias=0.12,
+)  # fmt: skip
+OFF = 1.5, 0.015  # kg, m, by which trunks are off
+
+
+@dataclass(frozen=True)
+class LossyDrives:
+    """Drives of a robot as drawn: uniform, where priors are normal.
+
+    Attributes:
+        mu: (n,) load friction, on the motor's side.
+        gain: (n,) of the torques, with what all drives and those of a leg have in common.
+        late: s, of the torques after positions.
+        jitter: s, by which messages arrive late, exponential.
+    """
+
+    mu: Array
+    gain: Array
+    late: float
+    jitter: float
+
+    @classmethod
+    def draw(cls, seed: int) -> LossyDrives:
+        """Those of a Go2; hips and thighs are driven directly, calves through linkages."""
+        rng = np.random.default_rng([seed, 12])
+        mu = np.column_stack(
+            [*rng.uniform(0.05, 0.2, (2, 4)), rng.uniform(0.15, 0.35, 4)]
+        )
+        # standard deviations of 5 % and 3 %
+        width = np.sqrt(3.0) * np.array([0.05, 0.03])
+        gain = 1.0 + rng.uniform(-width[0], width[0]) + rng.uniform(-1, 1, 4) * width[1]
+        late, jitter = rng.uniform(0.0, [0.006, 0.0015])
+        return cls(mu.ravel(), np.repeat(gain, 3), late, jitter)
+
+    def read(self, walk: Walk, read: WalkLog, rng: np.random.Generator) -> WalkLog:
+        """What these drives report of a walk, in place of what a log has read."""
+        clean = walk.clean
+        assert clean.velocity is not None
+        # direction of friction after 2 mrad (Dahl)
+        s, direction = np.zeros(len(self.mu)), np.empty_like(clean.velocity)
+        for k, v in enumerate(clean.velocity):
+            s = np.clip(s + v * PERIOD / 0.002 * (1.0 - s * np.sign(v)), -1.0, 1.0)
+            direction[k] = s
+        own = clean.effort / (1.0 - self.mu * direction * np.sign(clean.effort))
+        effort = self.gain * own + read.effort - clean.effort
+        late = [
+            np.interp(clean.time - self.late, clean.time, column) for column in effort.T
+        ]
+        time = clean.time + rng.exponential(self.jitter, len(clean.time))
+        return replace(
+            read, effort=np.column_stack(late), time=np.maximum.accumulate(time)
+        )
+
+
+def try_verdict(case: Case) -> dict[str, Any]:
+    """The verdict on a robot with lossy drives; odd seeds: its trunk is off."""
+    rng = np.random.default_rng([case.seed, 13])
+    wrong, off = RIGHT, case.seed % 2 == 1
+    if off and case.seed % 4 == 1:
+        wrong = replace(RIGHT, payload=OFF[0], payload_box=(0.0, 0.0, 0.0))
+    robot, walks = record("go2", case.seed, case.seconds, wrong, GAITS[:4])
+    if off and case.seed % 4 == 3:
+        robot = replace(robot, believed=moved_trunk(robot.true, rng))
+    drives = LossyDrives.draw(case.seed)
+    logs = [drives.read(walk, walk.log, rng) for walk in walks]
+    scale = Scale(robot.true.mass + 0.1 * rng.standard_normal(), std=0.1)
+    result: dict[str, Any] = {"seed": case.seed, "off": off}
+    try:
+        found = judge_walk(logs, robot.believed, robot.config, scale).evidence
+    except IdentificationError as error:
+        return result | {"verdict": str(error)}
+    assert found is not None and found.com is not None and found.com_std is not None  # noqa: PT018
+    true = robot.true.bodies
+    return result | {
+        "verdict": found.verdict.value,
+        "mass": (found.mass - robot.true.mass) / found.mass_std,
+        "com": (found.com - true.first_moment[0] / true.mass[0]) / found.com_std,
+        "texts": (*found.reasons, *found.notes),
+    }
+
+
+def moved_trunk(model: RobotModel, rng: np.random.Generator) -> RobotModel:
+    """A model whose trunk's CoM is OFF[1] beside that of another one."""
+    turn = rng.uniform(0.0, 2.0 * np.pi)
+    com = model.bodies.first_moment[0] / model.bodies.mass[0]
+    com = com + OFF[1] * np.array([np.cos(turn), np.sin(turn), 0.0])
+    change = correct_body(model, float(model.bodies.mass[0]), com)
+    return RobotModel.from_urdf(edit_inertials(model.xml, change), model.frames)
+
+
+def verdicts(results: list[dict[str, Any]]) -> dict[str, Any]:
+    """Figures of robots with lossy drives."""
+    known = [r for r in results if "mass" in r]
+    right = [r["verdict"] for r in results if not r["off"]]
+    other = [r["verdict"] for r in results if r["off"]]
+    sure, changed = Verdict.CONFIRMED.value, Verdict.CORRECTED.value
+    return {
+        "robots": len(results),
+        "nees_mass": round(float(np.mean([r["mass"] ** 2 for r in known])), 2),
+        "nees_com": round(float(np.mean([r["com"] ** 2 for r in known])), 2),
+        "confirmed": round(right.count(sure) / max(1, len(right)), 2),
+        "corrected": round(other.count(changed) / max(1, len(other)), 2),
+        "wrong": right.count(changed) + other.count(sure),
+        "refused": len(results) - len(known),
+    }
+
+
 def cpu_seconds(logs: list[WalkLog], robot: RobotWithErrors, scale: Scale) -> float:
     """CPU time of the identification of TIMED s, the logs as often as it takes; kernels are loaded.
 
@@ -259,6 +388,8 @@ def main() -> int:
     text = "of the further cases only these, likewise such as a1, anymal, g1"
     parser.add_argument("--only", nargs="*", metavar="CASE", help=text)
     parser.add_argument("--processes", type=int, default=2, help="so many at a time")
+    text = "so many Go2s with lossy drives; --full: 12"
+    parser.add_argument("--load-friction", type=int, default=0, metavar="N", help=text)
     args = parser.parse_args()
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # of the processes
     count = args.robots if args.robots is not None else 8 if args.full else 2
@@ -294,11 +425,16 @@ def main() -> int:
         )
     Console(width=150).print(table)
     kinds = dict.fromkeys(r["what"] for r in done)
-    print(
-        json.dumps(
-            {kind: figures([r for r in done if r["what"] == kind]) for kind in kinds}
-        )
-    )
+    found = {kind: figures([r for r in done if r["what"] == kind]) for kind in kinds}
+    if lossy := args.load_friction or (12 if args.full else 0):
+        seeds = range(args.seed, args.seed + lossy)
+        cases = [Case("", seed, args.seconds) for seed in seeds]
+        judged = in_processes(try_verdict, cases, "robots", args.processes)
+        for r in judged:
+            print(r["seed"], "off:" if r["off"] else "right:", r["verdict"])
+            print(*r.get("texts", ()), sep="\n", end="\n\n")
+        found["load_friction"] = verdicts(judged)
+    print(json.dumps(found))
     return 0
 
 
