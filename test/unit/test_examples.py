@@ -102,6 +102,35 @@ def test_com_along_a_bag(run, walker, write_bag, messages):
     np.testing.assert_allclose(found[:, 1:], expected, atol=6e-7)
 
 
+def test_a_log_as_arrays(run, tmp_path):
+    model, _ = load_robot("go2")
+    motors = [f"{leg}_{part}_joint" for leg in ("FR", "FL", "RR", "RL")
+              for part in ("hip", "thigh", "calf")]  # fmt: skip
+    time = 0.002 * np.arange(300)
+    table = {"time": time, "tick": 1e3 * time}
+    for i in range(12):
+        table |= {f"motor_state.{i}.q": 0.1 * i + 0.2 * time}
+        table |= {f"motor_state.{i}.tau_est": -0.5 * i + 0.0 * time}
+    for name, values in (("gyroscope", (1, 2, 3)), ("accelerometer", (0, 0, 9.8))):
+        for i, value in enumerate(values):
+            table[f"imu_state.{name}.{i}"] = value + 0.0 * time
+    columns = np.column_stack(list(table.values()))
+    np.savetxt(
+        tmp_path / "run.csv",
+        columns,
+        delimiter=",",
+        header=",".join(table),
+        comments="",
+    )
+    said = run("log_to_arrays.py", tmp_path / "run.csv", "go2", tmp_path / "run.npz")
+    assert any(line.split() == ["position", "(300,", "12)"] for line in said)
+    found = np.load(tmp_path / "run.npz")
+    order = [motors.index(name) for name in model.joint_names]
+    np.testing.assert_allclose(found["position"][0], 0.1 * np.array(order), atol=1e-9)
+    np.testing.assert_allclose(found["effort"][9], -0.5 * np.array(order), atol=1e-9)
+    assert found["joint_names"].tolist() == list(model.joint_names)
+
+
 def test_com_ik(run):
     found, *joints = run("solve_com_ik.py", "itu_biped", 0.01, 0.0, -0.02)
     assert float(found.split()[-5]) < 1e-3  # mm from the target
