@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from com_bags.tables import Table
+from com_model.arrays import Array
 
 _TIMES = ("time", "t", "stamp", "timestamp", "seconds", "secs", "times")
 
@@ -32,7 +33,7 @@ def find_time(table: Table) -> dict[str, Any] | None:
         words = name_words(name)
         if words and words[0] in _TIMES and rises(table, name):
             # 0.1 ms to 0.2 s
-            step = float(np.nanmedian(np.diff(table.columns[name])))
+            step = float(np.median(_steps(table, name)))
             units = (("ns", 1e5), ("us", 200.0), ("ms", 0.2), ("s", -np.inf))
             return {
                 "column": name,
@@ -48,6 +49,11 @@ def rises(table: Table, name: str) -> bool:
         table: The table.
         name: Of the column.
     """
-    column = table.columns[name]
-    steps = np.diff(column[np.isfinite(column)])
+    steps = _steps(table, name)
     return bool(len(steps)) and float(np.mean(steps > 0.0)) > 0.9
+
+
+def _steps(table: Table, name: str) -> Array:
+    """Differences from each known row of a column to the next known one."""
+    column = table.columns[name]
+    return np.diff(column[np.isfinite(column)])

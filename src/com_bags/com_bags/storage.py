@@ -147,7 +147,7 @@ class McapFile:
                 kind, length = (
                     _HEAD.unpack(head) if len(head) == _HEAD.size else (0, MAX_RECORD)
                 )
-                if kind in (_FOOTER, 0x0F):
+                if kind in (_FOOTER, 0x0F):  # or the end of the data
                     return
                 content = stream.read(length) if length < MAX_RECORD else b""
                 if len(content) == length:

@@ -8,8 +8,9 @@ import pandas
 import pytest
 import scipy.io
 
-from com_bags import TableError, is_table, read_table
+from com_bags import Table, TableError, is_table, read_table
 from com_bags import tables as module
+from com_bags.column_names import find_time
 
 T = np.arange(5.0)
 A = np.array([1.5, -2.0, np.nan, 4e3, 0.25])
@@ -239,3 +240,13 @@ def test_a_header_without_end_is_refused_soon(tmp_path):
         TableError, match=r"no line endheader with names below it in the first 200"
     ):
         read_table(path)
+
+
+@pytest.mark.parametrize("unit", ["s", "ms"])
+def test_the_time_of_rows_of_several_topics_is_found(unit):
+    """Every other cell is empty; the guess of a mapping ended in StopIteration."""
+    time = np.full(40, np.nan)
+    time[::2] = {"s": 0.002, "ms": 2.0}[unit] * np.arange(20)
+    table = Table({"q": np.zeros(40), "time_imu": time}, 40, "log.csv")
+    assert find_time(table) == {"column": "time_imu", "unit": unit}
+    assert find_time(Table({"time": np.ones(40)}, 40, "log.csv")) is None
