@@ -185,6 +185,40 @@ def test_included_files_and_meshes(odd, tmp_path):
     assert 'xyz="0.5 0.0 0.0"' in text or 'xyz="0.5 ' in text
 
 
+def test_a_model_that_is_attached_has_its_own_meshes(tmp_path):
+    """Its folder is not that of the whole; they counted as missing."""
+    (tmp_path / "part" / "m").mkdir(parents=True)
+    corners = [f"v {x} {y} {z}" for x in (0, 0.1) for y in (0, 0.1) for z in (0, 0.1)]
+    faces = [
+        "124",
+        "143",
+        "586",
+        "578",
+        "162",
+        "156",
+        "348",
+        "387",
+        "137",
+        "175",
+        "268",
+        "284",
+    ]
+    lines = corners + [f"f {' '.join(face)}" for face in faces]
+    (tmp_path / "part" / "m" / "s.obj").write_text("\n".join(lines))
+    (tmp_path / "part" / "part.xml").write_text(
+        '<mujoco model="part"><compiler meshdir="m"/><asset><mesh name="s" file="s.obj"/></asset>'
+        '<worldbody><body name="base"><geom type="mesh" mesh="s"/></body></worldbody></mujoco>'
+    )
+    (tmp_path / "whole.xml").write_text(
+        '<mujoco><asset><model name="part" file="part/part.xml"/></asset><worldbody>'
+        '<body name="trunk"><freejoint/><geom size="0.1"/><body name="arm"><joint name="j"/>'
+        '<attach model="part" body="base" prefix="p_"/></body></body></worldbody></mujoco>'
+    )
+    model = RobotModel.from_mjcf(tmp_path / "whole.xml")
+    check(tmp_path / "whole.xml", model)
+    assert f'filename="file://{tmp_path}/part/m/s.obj"' in model.xml
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -320,6 +354,13 @@ def test_joints_that_stand_for_a_free_base_are_none_of_the_robot(tmp_path):
     model = RobotModel.from_mjcf(path)
     assert (model.root_link, model.joint_names) == ("pelvis", ("hip",))
     check(path, model)
+    on_site = '<motor joint="hip"/><general site="toe"/>'  # with the number of tx
+    path.write_text(
+        VIRTUAL.format(on_site).replace(
+            '<joint name="hip"', '<site name="toe"/><joint name="hip"'
+        )
+    )
+    assert RobotModel.from_mjcf(path).joint_names == ("hip",)
     path.write_text(VIRTUAL.format('<motor joint="hip"/><motor joint="tx"/>'))  # a rail
     assert RobotModel.from_mjcf(path).joint_names == ("tx", "tz", "tilt", "hip")
 

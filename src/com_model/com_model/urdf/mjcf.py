@@ -7,7 +7,9 @@ several joints, or with joints that are not at its origin, gets links without ma
 """
 
 import os
+import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -115,10 +117,15 @@ def drives_of_mjcf(path: str | os.PathLike[str]) -> dict[str, dict[str, float]]:
 def _compile(mujoco: Any, file: Path) -> tuple[Any, Any, dict[str, str]]:
     """MuJoCo's MjSpec and MjModel of a file, and the names of mesh files that are missing.
 
+    Only of a model that MuJoCo cannot compile files are left out.
+
     Raises:
         UrdfError: It cannot be compiled, or a mass depends on a missing mesh.
     """
     where = f"file {quote(str(file))}"
+    with suppress(ValueError, mujoco.FatalError):
+        spec = mujoco.MjSpec.from_file(str(file))
+        return spec, spec.compile(), {}
     try:
         spec = mujoco.MjSpec.from_file(str(file))
         missing = _leave_out_missing(mujoco, spec, file, where)
@@ -151,7 +158,7 @@ def _leave_out_missing(
     """
     missing: dict[str, str] = {}
     for mesh in spec.meshes:
-        if mesh.file and not _mesh_path(spec, file, mesh.file).is_file():
+        if mesh.file and not _mesh_path(spec, file, mesh, mesh.file).is_file():
             mesh.name = mesh.name or Path(mesh.file).stem
             missing[mesh.name], mesh.file = mesh.file, ""
             corners = np.vstack((np.zeros(3), np.eye(3))) * (0.01 / mesh.scale)
@@ -166,7 +173,7 @@ def _leave_out_missing(
                 "body an <inertial>",
             )
     for field in spec.hfields:
-        if field.file and not _mesh_path(spec, file, field.file).is_file():
+        if field.file and not _mesh_path(spec, file, field, field.file).is_file():
             field.file, field.nrow, field.ncol, field.userdata = "", 2, 2, np.zeros(4)
     folder = file.parent / (spec.texturedir or "")
     for texture in spec.textures:
@@ -187,13 +194,14 @@ def _has_mass(mujoco: Any, spec: Any, geom: Any) -> bool:
     return bool(counts and not inertial)
 
 
-def _mesh_path(spec: Any, file: Path, name: str) -> Path:
-    """Where the file of a mesh is."""
-    return (
-        file.parent
-        / (spec.meshdir or "")
-        / (Path(name).name if spec.strippath else name)
-    )
+def _mesh_path(spec: Any, file: Path, asset: Any, name: str) -> Path:
+    """Where the file of a mesh or a height field is: beside the MJCF, or a model attached to it."""
+    attached = re.findall(rb'<model\s[^>]*file="([^"]+)"', read_bounded(file))
+    parts = (file.parent / os.fsdecode(part) for part in attached)
+    inside = Path(asset.compiler.meshdir or "")
+    inside /= Path(name).name if spec.strippath else name
+    places = [folder / inside for folder in (file.parent, *(p.parent for p in parts))]
+    return next((place for place in places if place.is_file()), places[0])
 
 
 class _Writer:
@@ -325,7 +333,11 @@ class _Writer:
     def _floats(self, joints: Sequence[int]) -> bool:
         """Whether joints stand for a free base: they slide, and nothing drives them."""
         model = self._model
-        driven = set(model.actuator_trnid[: model.nu, 0].tolist())
+        kinds = self._mujoco.mjtTrn
+        # others act on tendons, sites, bodies
+        at_joint = (int(kinds.mjTRN_JOINT), int(kinds.mjTRN_JOINTINPARENT))
+        own = np.isin(model.actuator_trntype, at_joint)
+        driven = set(model.actuator_trnid[own, 0].tolist())
         slides = any(self._kind(joint) == "slide" for joint in joints)
         return slides and not driven & set(joints)
 
@@ -479,7 +491,7 @@ class _Writer:
         mujoco.mju_negQuat(back, model.mesh_quat[mesh])
         mujoco.mju_mulQuat(own, turn, back)
         mujoco.mju_rotVecQuat(moved, model.mesh_pos[mesh], own)
-        file = _mesh_path(self._spec, self._file, stored)
+        file = _mesh_path(self._spec, self._file, source, stored)
         values = {"filename": file.as_uri(), "scale": _numbers(source.scale)}
         yield "mesh", values, place - moved, own
 
