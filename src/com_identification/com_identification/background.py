@@ -391,3 +391,27 @@ def identify_walk(
     paths = [write_whole(folder / name, content) for name, content in files.items()]
     small = replace(result.fit, information=result.fit.information[:0])
     return replace(result, fit=small), list(map(str, paths))
+
+
+def check_up(walker: WalkReader, bags: Sequence[Path], progress: Progress) -> str:
+    """Finds why a standing robot leans or drifts.
+
+    Args:
+        walker: reads the bags.
+        bags: recordings of swaying on all feet.
+        progress: called with the fraction done, 0 to 1, and the step in words.
+
+    Returns:
+        The answer in a sentence, and the probabilities of all causes.
+
+    Raises:
+        ComModelError: the recordings cannot be read or used; says why.
+    """
+    from com_identification.slow import checkup
+
+    progress(0.1, "reading the recordings")
+    logs = [walker.read(bag) for bag in bags]
+    progress(0.3, "comparing causes")
+    found = checkup.check_up(logs, walker.model, walker.config)
+    causes = [f"{each.text} {100.0 * each.probability:.1f} %" for each in found.causes]
+    return f"{found.text}. All causes: {', '.join(causes)}, none {100.0 * found.none:.1f} %"

@@ -257,12 +257,8 @@ class WalkServices:
                     "nothing is recorded: let the robot sway on all feet for a minute (sway_tour) "
                     "between record_walk true and false"
                 )
-            from com_identification.slow.checkup import (
-                check_up_recordings,
-            )  # loads long
-
-            walker, bags = self._walker(self._session()), self._made[-1:]
-            task = partial(check_up_recordings, walker, bags)
+            walker = self._walker(self._session())
+            task = partial(background.check_up, walker, self._made[-1:])
             self._check = BackgroundJob(task), reply
         except IdentificationError as error:
             reply(Trigger.Response(message=str(error)))

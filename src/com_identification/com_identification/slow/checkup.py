@@ -10,16 +10,14 @@ a posterior of 0.9 on. "Nothing is wrong" cannot be named, a small cause is alwa
 answer is the bound of what all causes together may move the CoM by.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from com_bags import WalkLog
 from com_identification.slow import rows
-from com_identification.slow.identify import (
+from com_identification.slow.system import (
     TEMPERING,
     SlowSystem,
     drive_sizes,
@@ -159,30 +157,6 @@ def check_up(
     return CheckUp(
         tuple(causes), float(np.exp(-total)), _com_bound(system, H, g, s, choices)
     )
-
-
-def check_up_recordings(
-    reader: Any, paths: Sequence[Path], progress: Callable[[float, str], None]
-) -> str:
-    """Finds why a robot leans or drifts, of recordings, as a task of another process.
-
-    Args:
-        reader: background.WalkReader of the robot.
-        paths: of the recordings.
-        progress: called with the fraction done, 0 to 1, and the step in words.
-
-    Returns:
-        The answer in a sentence, and the probabilities of all causes.
-
-    Raises:
-        ComModelError: the recordings cannot be read or used; says why.
-    """
-    progress(0.1, "reading the recordings")
-    logs = [reader.read(path) for path in paths]
-    progress(0.3, "comparing causes")
-    found = check_up(logs, reader.model, reader.config)
-    causes = [f"{each.text} {100.0 * each.probability:.1f} %" for each in found.causes]
-    return f"{found.text}. All causes: {', '.join(causes)}, none {100.0 * found.none:.1f} %"
 
 
 def _factory(u: Unknowns, model: RobotModel) -> Unknowns:

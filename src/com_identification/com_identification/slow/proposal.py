@@ -11,7 +11,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from com_bags import WalkLog
-from com_identification.slow.identify import TEMPERING, make_system
+from com_identification.slow.system import TEMPERING, make_system
 from com_identification.walking.advice import com_std
 from com_model import Frame, RobotConfig, RobotModel, Sesc
 from com_model.arrays import Array

@@ -8,7 +8,8 @@ from slow_recording import hang, make_humanoid, sway
 
 from com_identification.exceptions import WalkError
 from com_identification.slow import rows
-from com_identification.slow.identify import fit_rows, identify_slow, make_system, solve
+from com_identification.slow.identify import fit_rows, identify_slow, solve
+from com_identification.slow.system import make_system
 from com_identification.walking.unknowns import (
     PARAMETERS,
     Scale,
