@@ -40,18 +40,13 @@ from com_identification.regression.postures import Posture
 from com_identification.regression.priors import BOUND_AXES, BodyPriors, body_priors
 from com_identification.regression.result import by_body
 from com_identification.settings import IdentificationSettings
-from com_identification.walking.evidence import (
-    Delays,
-    MassEvidence,
-    Verdict,
-    assess_walk,
-    find_delays,
-    trunk_values,
-)
+from com_identification.walking.delays import Delays, find_delays
+from com_identification.walking.evidence import MassEvidence, Verdict, assess_walk
 from com_identification.walking.fit import URDF_MASS, AcceptanceTest
 from com_identification.walking.identify import FIXED, WalkResult, identify_walking
 from com_identification.walking.kernels import BODY
 from com_identification.walking.log import walking_parts
+from com_identification.walking.low_band import trunk_values
 from com_identification.walking.unknowns import PARAMETERS, Scale
 from com_model import Foot, RobotConfig, RobotModel
 from com_model.arrays import Array

@@ -13,36 +13,28 @@ accelerate: their vertical forces are the weight.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import block_diag
 
 from com_bags import WalkLog
 from com_identification.exceptions import WalkError
-from com_identification.walking.kernels import MotionSamples
-from com_identification.walking.log import (
-    ConditionedLog,
-    Gait,
-    find_gait,
-    low_pass,
-    walking_parts,
+from com_identification.walking.low_band import (
+    BaseFit,
+    BaseSolver,
+    make_solver,
+    prepare_walks,
+    trunk_values,
 )
-from com_identification.walking.preparation import PreparedWalk, carrying, prepare
-from com_identification.walking.rows import base_rows, find_contacts
-from com_identification.walking.unknowns import FRICTIONS, PARAMETERS, Scale, Unknowns
+from com_identification.walking.unknowns import FRICTIONS, Scale, Unknowns
 from com_model import RobotConfig, RobotModel
-from com_model.actuators import COMMON_GAIN, LEG_GAIN
+from com_model.actuators import COMMON_GAIN
 from com_model.arrays import Array, Flags
 from com_model.bodies import Indices
 from com_model.dynamics import GRAVITY
-from com_model.dynamics.tree_kernels import tree_of
 from com_model.text import listing
 
 LEAST_STRIDES = 15
-_TYPICAL = np.array(
-    [0.1, 0.1, 0.15, 0.02, 0.03, 0.03]
-)  # of weight, and of weight x 0.3 m
 
 
 class Verdict(Enum):
@@ -104,32 +96,6 @@ class MassEvidence:
         return replace(self, notes=(*self.notes, *([note] if note else [])))
 
 
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """Unfiltered rows of a recording at about 100 Hz.
-
-    Attributes:
-        X: (N, 6, P + 1) N and N m; the last column: by a delay of the torques.
-        period: s.
-        used: (N,) samples of a walk, carried by the feet, without gaps.
-        gait: strides.
-    """
-
-    X: Array
-    period: float
-    used: Flags
-    gait: Gait
-
-
-@dataclass(frozen=True, eq=False)
-class _MassFit:
-    """An estimate z (Z,) with delay, its covariance, blocks of information (K, P + 1, P + 1)."""
-
-    z: Array
-    covariance: Array
-    information: Array
-
-
 def assess_walk(
     logs: Sequence[WalkLog],
     model: RobotModel,
@@ -147,342 +113,22 @@ def assess_walk(
     Raises:
         WalkError: the recordings cannot be used; says why and what would help.
     """
-    parts, ready = _prepared(logs, model, config)
+    parts, ready = prepare_walks(logs, model, config)
     if bool((ready.limbs.joint_count < ready.limbs.size).any()):
         raise WalkError(
             "legs with too few joints do not feel all that acts on their feet: expected three "
             "joints for point feet, six for flat ones"
         )
     with_imu = all(log.has_imu for log in parts)
-    solver, left = _make_solver(ready, ready.data, with_imu)
+    solver, left = make_solver(ready, ready.data, with_imu)
     notes = (*ready.notes, *left)
     if not with_imu:
         return _mass_only(solver, scale or Scale(), notes)
     return _with_com(solver, scale or Scale(), notes)
 
 
-def _prepared(
-    logs: Sequence[WalkLog], model: RobotModel, config: RobotConfig
-) -> tuple[list[WalkLog], PreparedWalk]:
-    least = 2.0  # s
-    parts = [part for log in logs for part in walking_parts(log, least)]
-    if not parts:
-        raise WalkError(
-            "the robot never walks for 2 s: expected a recording of walking"
-        )
-    return parts, prepare(parts, model, config, least)
-
-
-class Delays(NamedTuple):
-    """By how much readings come after the joints' positions.
-
-    Attributes:
-        torques: s.
-        imu: s.
-    """
-
-    torques: float
-    imu: float
-
-    def aligned(self, log: WalkLog) -> WalkLog:
-        """Returns a recording whose readings are of the instants of the positions.
-
-        Args:
-            log: the recording.
-        """
-
-        def earlier(values: Array, delay: float) -> Array:
-            if delay == 0.0:
-                return values
-            time = log.time + delay
-            columns = [np.interp(time, log.time, column) for column in values.T]
-            return np.column_stack(columns)
-
-        return replace(
-            log,
-            effort=earlier(log.effort, self.torques),
-            angular_velocity=earlier(log.angular_velocity, self.imu),
-            specific_force=earlier(log.specific_force, self.imu),
-            up=None if log.up is None else earlier(log.up, self.imu),
-        )
-
-    def __str__(self) -> str:
-        """In words; "" where there are none."""
-        parts = (("torques", self.torques), ("readings of the IMU", self.imu))
-        late = [(what, 1e3 * delay) for what, delay in parts if delay != 0.0]
-        return "; ".join(
-            f"{what} come {abs(ms):.0f} ms {'after' if ms > 0.0 else 'before'} the positions of "
-            "the joints: they are shifted by that"
-            for what, ms in late
-        )
-
-
-def find_delays(
-    logs: Sequence[WalkLog], model: RobotModel, config: RobotConfig
-) -> Delays:
-    """Finds how late torques or the IMU are; 0 below 3 ms, which the estimates allow for.
-
-    The base's equations up to 5 Hz show the torques' delay against the IMU, and those up to 20 Hz
-    which of both is late against the joints.
-
-    Args:
-        logs: recordings of walking.
-        model: as its URDF says.
-        config: its feet, drives and the IMU's link.
-
-    Raises:
-        WalkError: the recordings cannot be used.
-    """
-    least = 0.003  # s, of the priors' 4 ms
-    parts, ready = _prepared(logs, model, config)
-    if not all(log.has_imu for log in parts):
-        return Delays(0.0, 0.0)
-    best, total = np.inf, Delays(0.0, 0.0)
-    for kind in range(2):
-        data, delay = ready.data, 0.0
-        # the delay is linear in each pass
-        for _ in range(8):
-            solver, _ = _make_solver(ready, data, True)
-            if not any(each.used.any() for each in solver.rows):
-                return total
-            more = float(solver.solve(*solver.filtered(5.0)).z[-1])
-            delay += more
-            if abs(delay) < least or abs(more) < 0.1 * least:
-                break
-            data = [_shifted(each, kind, delay) for each in ready.data]
-        if abs(delay) < least:
-            return Delays(0.0, 0.0)
-        X, blocks = solver.filtered(20.0)
-        found = solver.solve(X, blocks, inertials=False)
-        x = np.append(solver.unknowns.coefficients(found.z[:-1]), found.z[-1])
-        error = float((((X @ x) / solver.size) ** 2).mean())
-        if error < best:
-            best, total = error, Delays(*((delay, 0.0) if not kind else (0.0, -delay)))
-    return total
-
-
-def _shifted(each: ConditionedLog, kind: int, delay: float) -> ConditionedLog:
-    """A recording whose torques come earlier (kind 0), or whose IMU comes later (1), by s."""
-    motion = each.motion
-    time = each.period * np.arange(len(motion.q))
-    names = (("tau",), ("omega", "omega_dot", "force", "up"))[kind]
-    at = time + delay if kind == 0 else time - delay
-    changed = {
-        name: np.column_stack(
-            [np.interp(at, time, column) for column in getattr(motion, name).T]
-        )
-        for name in names
-    }
-    return replace(each, motion=motion._replace(**changed))
-
-
-def _make_solver(
-    ready: PreparedWalk, data: Sequence[ConditionedLog], with_imu: bool
-) -> tuple["_Solver", tuple[str, ...]]:
-    """The rows of recordings, and what of them was left out, in words."""
-    made = [_make_rows(ready, each, with_imu) for each in data]
-    notes = tuple(note for _, note in made if note)
-    return _Solver(ready, [rows for rows, _ in made]), notes
-
-
-def _make_rows(
-    ready: PreparedWalk, data: ConditionedLog, with_imu: bool
-) -> tuple[_Rows, str]:
-    """Rows of a recording, and what of it was left out, in words.
-
-    Without an IMU only steady strides count, in which the trunk does not accelerate on average;
-    with one the equations hold in any walk.
-    """
-    robot, limbs, period = tree_of(ready.model.bodies), ready.limbs, data.period
-    loads, _ = find_contacts(data, robot, limbs, ready.model.mass)
-    gait = find_gait(data.motion.q[:, limbs.joints[limbs.joints >= 0]], period)
-    carried = carrying(data, loads, ready.model.mass)
-    smooth = MotionSamples(*(low_pass(v, 20.0, period) for v in data.motion))
-    qd, w = smooth.qd, smooth.omega
-    # rad/s: in a band of 20 Hz the direction of friction is smooth below that
-    motion = smooth._replace(
-        sign=np.tanh(qd / 0.2),
-        qdd=np.gradient(qd, period, axis=0),
-        omega_dot=np.gradient(w, period, axis=0),
-    )
-    every = max(1, round(1.0 / (100.0 * period)))
-    chosen = slice(0, len(qd) // every * every, every)
-    x = ready.unknowns.coefficients(ready.unknowns.mean)
-    X = np.empty((len(qd) // every, 6, len(x) + 1))
-    arrays = MotionSamples(*(np.ascontiguousarray(v) for v in motion))
-    base_rows(robot, limbs, arrays, every, x, X[:, :, :-1])
-    torques = X[:, :, ready.unknowns.gain_columns].sum(axis=2)
-    X[:, :, -1] = np.gradient(torques, every * period, axis=0)
-    walks = gait.walks if with_imu else gait.steady
-    walks = walks if walks.mean() > 0.1 else np.ones_like(walks)
-    what = (
-        "the joints hardly move"
-        if with_imu
-        else "the motion does not repeat (standing, rising, slipping, turns)"
-    )
-    left = {"the feet do not carry the robot": ~carried, what: carried & ~walks}
-    texts = [
-        f"{period * v.sum():.1f} s in which {k}"
-        for k, v in left.items()
-        if v.sum() > 1.0 / period
-    ]
-    used = data.usable & carried & walks
-    strided = gait.every(chosen)
-    return _Rows(
-        X, every * period, used[chosen], strided
-    ), f"left out: {listing(texts)}" if texts else ""
-
-
-class _Solver:
-    """Solves rows in a band for the unknowns, with some of them fixed."""
-
-    def __init__(self, ready: PreparedWalk, rows: list[_Rows]) -> None:
-        self.ready, self.rows, self.unknowns = ready, rows, ready.unknowns
-        weight = GRAVITY * ready.model.mass
-        self.size = _TYPICAL * np.repeat([weight, weight * ready.leg_length / 0.3], 3)
-        self.cache: dict[float, tuple[Array, Indices]] = {}
-
-    def filtered(self, band: float) -> tuple[Array, Indices]:
-        """Rows (R, 6, P + 1) of independent samples in a band, and their blocks (R,)."""
-        if band not in self.cache:
-            parts, blocks, since = [], [], 0
-            for each in self.rows:
-                step = max(1, round(1.0 / (2.0 * band * each.period)))
-                flat = low_pass(each.X.reshape(len(each.X), -1), band, each.period)
-                used = np.flatnonzero(each.used)[::step]
-                parts.append(flat[used].reshape(-1, *each.X.shape[1:]))
-                # errors of rows in blocks of 2 s are independent
-                own = np.floor(used * each.period / 2.0).astype(int)
-                blocks.append(since + np.unique(own, return_inverse=True)[1])
-                since = int(blocks[-1].max(initial=since - 1)) + 1
-            self.cache[band] = np.concatenate(parts), np.concatenate(blocks)
-        return self.cache[band]
-
-    def prior(self, biases: bool, inertials: bool) -> Array:
-        """Factor (Z + 1, Z + 1) of the prior's covariance; gains are fixed."""
-        u, n = self.unknowns, self.unknowns.model.n_joints
-        # s, of torques against the IMU
-        std = np.append(u.std, 0.004)
-        tiny = 1e-4  # of the prior's standard deviation
-        std[u.joint_slice("gain")] *= tiny
-        if not biases:
-            std[u.joint_slice("torque_bias")] *= tiny
-        if not inertials:
-            std[: u.joint_slice("armature").start] *= tiny
-        correlation = np.eye(len(std))
-        limbs, masses = self.ready.limbs, PARAMETERS * (np.cumsum(u.bodies) - 1)
-        alike = [masses[column[column >= 0]] for column in limbs.path.T]
-        for kind in FRICTIONS:
-            own = np.arange(n) + u.joint_slice(kind).start
-            alike += [own[column[column >= 0]] for column in limbs.joints.T]
-        for same in alike:
-            # friction and masses of the same parts of different legs are correlated by 0.9
-            correlation[np.ix_(same, same)] += 0.9 * (1.0 - np.eye(len(same)))
-        return np.asarray(std[:, None] * np.linalg.cholesky(correlation))
-
-    def solve(
-        self,
-        X: Array,
-        blocks: Indices,
-        biases: bool = True,
-        inertials: bool = True,
-        size: Array | None = None,
-    ) -> _MassFit:
-        """Solves rows (R, 6, P + 1); friction and rotors are never negative.
-
-        Args:
-            X: independent rows.
-            blocks: (R,) block of each row, whose errors are independent of those of others.
-            biases: whether torques have biases.
-            inertials: whether masses are unknown.
-            size: (6,) N and N m, standard deviations of the rows; None: those of the residuals.
-        """
-        known, size = size is not None, self.size if size is None else size
-        u, L = self.unknowns, self.prior(biases, inertials)
-        never = np.arange(
-            u.joint_slice(FRICTIONS[0]).start, u.joint_slice(FRICTIONS[-1]).stop
-        )
-        mean, z = np.append(u.mean, 0.0), np.append(u.mean, 0.0)
-        for _ in range(3):
-            D = block_diag(u.jacobian(z[:-1]), 1.0)
-            x = np.append(u.coefficients(z[:-1]), z[-1])
-            A = (X / size[:, None]) @ D
-            y = A @ z - (X @ x) / size
-            M = (A @ L).reshape(-1, len(z))
-            H, g = M.T @ M + np.eye(len(z)), M.T @ (y - A @ mean).ravel()
-            z = mean + L @ _bounded(H, g, L[never], mean[never])
-            if known:
-                continue
-            residual = (X @ np.append(u.coefficients(z[:-1]), z[-1])) / size
-            size = size * np.maximum(0.3, np.sqrt((residual**2).mean(axis=0)))
-        W = X / size[:, None]
-        count = int(blocks.max(initial=0)) + 1
-        information = np.zeros((count, X.shape[2], X.shape[2]))
-        for k in range(count):
-            own = W[blocks == k].reshape(-1, X.shape[2])
-            information[k] = own.T @ own
-        D, x = (
-            block_diag(u.jacobian(z[:-1]), 1.0) @ L,
-            np.append(u.coefficients(z[:-1]), z[-1]),
-        )
-        values, axes = np.linalg.eigh(D.T @ information.sum(axis=0) @ D)
-        scores = (information @ x) @ D @ axes[:, values > 10.0]
-        scores -= scores.mean(axis=0)
-        ratio = (scores**2).sum(axis=0) / values[values > 10.0]
-        tempering = max(1.0, float(ratio.mean()) if len(ratio) else 1.0)
-        H = np.eye(len(z)) + D.T @ information.sum(axis=0) @ D / tempering
-        C = L @ np.linalg.solve(H, L.T)
-        return _MassFit(z, (C + C.T) / 2.0, information / tempering)
-
-    def gain_errors(self, found: _MassFit) -> Array:
-        """How far z moves, (Z + 1, legs), by one standard deviation of each leg's gain."""
-        u, joints = self.unknowns, self.ready.limbs.joints
-        D = block_diag(u.jacobian(found.z[:-1]), 1.0)
-        H = D.T @ found.information.sum(axis=0)
-        columns = np.zeros((H.shape[1], len(joints)))
-        for c, own in enumerate(joints):
-            columns[u.gain_columns.start + own[own >= 0], c] = LEG_GAIN
-        return np.asarray(
-            -found.covariance @ H @ (columns - columns.mean(axis=1)[:, None])
-        )
-
-
-def trunk_values(u: Unknowns, z: Array) -> tuple[Array, Array]:
-    """Returns mass of the robot, kg, and CoM of the trunk, m, root axes, and their derivatives.
-
-    Args:
-        u: the unknowns.
-        z: (Z,) the estimate.
-
-    Returns:
-        (4,) and (4, Z).
-    """
-    theta, slopes = u.theta(z), np.zeros((4, len(z)))
-    mass, com = theta[0, 0], theta[0, 1:4] / theta[0, 0]
-    D = u.jacobian(z)
-    slopes[0] = u.total_mass(z) * u.mass_direction(z)
-    slopes[1:] = (D[1:4] - com[:, None] * D[0]) / mass
-    return np.append(u.total_mass(z), com), slopes
-
-
-def _bounded(H: Array, g: Array, rows: Array, mean: Array) -> Array:
-    """Minimises w^T H w / 2 - g^T w with mean + rows w >= 0, those below in turn set to 0."""
-    fixed = np.zeros(len(rows), dtype=np.bool_)
-    free = w = np.linalg.solve(H, g)
-    for _ in range(5):
-        below = mean + rows @ w < -1e-9
-        if not (below & ~fixed).any():
-            break
-        fixed |= below
-        B = rows[fixed]
-        K = np.linalg.solve(H, B.T)
-        S = B @ K + 1e-12 * np.eye(len(B))
-        w = free - K @ np.linalg.solve(S, B @ free + mean[fixed])
-    return np.asarray(w)
-
-
 def _scaled(
-    solver: _Solver, found: _MassFit, model: Array, scale: Scale
+    solver: BaseSolver, found: BaseFit, model: Array, scale: Scale
 ) -> tuple[Array, Array]:
     """Z (Z,) and its covariance with what settings, gains and the weighed mass add to it.
 
@@ -508,7 +154,9 @@ def _scaled(
     return z, (C + C.T) / 2.0
 
 
-def _mass_only(solver: _Solver, scale: Scale, notes: tuple[str, ...]) -> MassEvidence:
+def _mass_only(
+    solver: BaseSolver, scale: Scale, notes: tuple[str, ...]
+) -> MassEvidence:
     """By the mean vertical forces of whole strides: of a log without IMU."""
     means = [
         each.X[each.gait.stride == k].mean(axis=0)
@@ -535,7 +183,7 @@ def _mass_only(solver: _Solver, scale: Scale, notes: tuple[str, ...]) -> MassEvi
     return _judged(solver, z, C, strides, None, scale, (), notes)
 
 
-def _with_com(solver: _Solver, scale: Scale, notes: tuple[str, ...]) -> MassEvidence:
+def _with_com(solver: BaseSolver, scale: Scale, notes: tuple[str, ...]) -> MassEvidence:
     strides = sum(len(np.unique(r.gait.stride[r.used])) for r in solver.rows)
     # the estimate is in a band of 5 Hz
     X, blocks = solver.filtered(5.0)
@@ -599,7 +247,7 @@ def _with_com(solver: _Solver, scale: Scale, notes: tuple[str, ...]) -> MassEvid
 
 
 def _judged(
-    solver: _Solver,
+    solver: BaseSolver,
     z: Array,
     C: Array,
     strides: int,
@@ -665,7 +313,7 @@ def _judged(
     )
 
 
-def _nuisances(solver: _Solver, found: _MassFit) -> list[str]:
+def _nuisances(solver: BaseSolver, found: BaseFit) -> list[str]:
     """Which frictions are far from usual."""
     u, off = (
         solver.unknowns,
@@ -686,7 +334,7 @@ def _nuisances(solver: _Solver, found: _MassFit) -> list[str]:
 
 
 def _halves(
-    solver: _Solver, found: _MassFit, slopes: Array, first: Flags, model: Array
+    solver: BaseSolver, found: BaseFit, slopes: Array, first: Flags, model: Array
 ) -> float:
     """Largest difference of two parts' values over its standard deviation, with the settings'."""
     u = solver.unknowns
@@ -709,7 +357,9 @@ def _halves(
     return float((np.abs(change) / np.sqrt(np.diag(C))).max())
 
 
-def _held_out(solver: _Solver, X: Array, blocks: Indices) -> tuple[float, float, bool]:
+def _held_out(
+    solver: BaseSolver, X: Array, blocks: Indices
+) -> tuple[float, float, bool]:
     """Residual forces, N, with the URDF and friction, and identified; whether that is better."""
     folds = np.minimum(6 * blocks // (blocks.max() + 1), 5)
     residuals = np.zeros((2, 6, 2))
@@ -729,7 +379,7 @@ def _held_out(solver: _Solver, X: Array, blocks: Indices) -> tuple[float, float,
     return float(force[0]), float(force[1]), bool(better)
 
 
-def _repeating(solver: _Solver, found: _MassFit) -> tuple[float, float]:
+def _repeating(solver: BaseSolver, found: BaseFit) -> tuple[float, float]:
     """Vertical residual that repeats in all strides, N rms, and the floor that scatter leaves.
 
     Where no strides are alike, all of it up to 5 Hz, which is more.

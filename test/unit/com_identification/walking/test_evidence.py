@@ -9,13 +9,10 @@ from walk_recording import Recorded
 
 from com_bags import BagError, WalkLog, in_bursts, spread_bursts
 from com_identification.exceptions import WalkError
-from com_identification.walking.evidence import (
-    _bounded,
-    assess_walk,
-    find_delays,
-    trunk_values,
-)
+from com_identification.walking.delays import find_delays
+from com_identification.walking.evidence import assess_walk
 from com_identification.walking.log import find_gait, stride_time
+from com_identification.walking.low_band import _bounded, trunk_values
 from com_identification.walking.unknowns import Scale
 
 PERIOD, STRIDE = 0.005, 0.43  # s
