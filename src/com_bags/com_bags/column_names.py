@@ -33,7 +33,8 @@ def find_time(table: Table) -> dict[str, Any] | None:
         words = name_words(name)
         if words and words[0] in _TIMES and rises(table, name):
             # 0.1 ms to 0.2 s
-            step = float(np.median(_steps(table, name)))
+            steps = _steps(table, name)
+            step = float(np.median(steps[steps > 0.0]))
             units = (("ns", 1e5), ("us", 200.0), ("ms", 0.2), ("s", -np.inf))
             return {
                 "column": name,
@@ -43,14 +44,17 @@ def find_time(table: Table) -> dict[str, Any] | None:
 
 
 def rises(table: Table, name: str) -> bool:
-    """Whether a column grows from almost every known row to the next.
+    """Whether a column grows from almost every known row to the next, or stays as it was.
+
+    Rows of other topics may repeat it, so a tenth of the steps is enough.
 
     Args:
         table: The table.
         name: Of the column.
     """
     steps = _steps(table, name)
-    return bool(len(steps)) and float(np.mean(steps > 0.0)) > 0.9
+    up, down = np.sum(steps > 0.0), np.sum(steps < 0.0)
+    return bool(up > 0.1 * len(steps) and up > 9.0 * down)
 
 
 def _steps(table: Table, name: str) -> Array:

@@ -428,6 +428,17 @@ def test_a_table_of_state_messages_has_the_robots_clock(tmp_path):
     np.testing.assert_allclose(np.diff(log.time), 0.004, atol=1e-9)
 
 
+def test_rows_of_other_topics_may_repeat_the_state(tmp_path):
+    """As programs do that fill gaps with the last value; the ticks tell the copies."""
+    state_csv(tmp_path / "gaps.csv", "PlotJuggler", 12, tick=1000 + 2 * np.arange(200))
+    frame = pandas.read_csv(tmp_path / "gaps.csv").ffill()
+    frame.to_csv(tmp_path / "log.csv", index=False)
+    log, _ = read(tmp_path / "log.csv", load_robot("go2")[0], "imu")
+    np.testing.assert_allclose(
+        log.time - log.time[0], 0.002 * np.arange(200), atol=1e-9
+    )
+
+
 def test_a_table_of_motors_in_place_of_joints_is_refused(tmp_path):
     state_csv(tmp_path / "log.csv", "PlotJuggler", 29, mode_pr=1)
     with pytest.raises(TopicError, match="mode_pr"):
