@@ -38,10 +38,15 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from distributed import Client
 from identification_bags import BagWriter, Scene, Tour, samples
 
-from com_identification.commands.ingest import BagFile, find_bags, identify_one, ingest
+from com_identification.commands.ingest import (
+    BagFile,
+    connect,
+    find_bags,
+    identify_one,
+    ingest,
+)
 from com_identification.health.records import HealthDatabase, Record
 
 ROOT = Path(__file__).resolve().parent.parent / "src/robot_descriptions"
@@ -88,7 +93,7 @@ class Run:
 
 def run(bags: list[BagFile], workers: int, record: Path) -> Run:
     """Identifies all bags."""
-    with Client(
+    with connect(
         n_workers=workers,
         threads_per_worker=1,
         memory_limit="2GB",
@@ -133,7 +138,7 @@ def costs(record: Record, folder: Path) -> tuple[float, float]:
         row = (f"bag{i}", "stamp", f"{i:064d}", "")
         database.append_all([Record.from_json(text)], [row])
     writes = (time.monotonic() - start) / WRITES
-    with Client(
+    with connect(
         n_workers=1,
         threads_per_worker=1,
         dashboard_address=None,

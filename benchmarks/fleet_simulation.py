@@ -32,12 +32,12 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
-from distributed import Client
 from fleet import WORDS, make_bags, peak
 
 from com_identification.commands.ingest import (
     BagFile,
     IngestResult,
+    connect,
     find_bags,
     identify_one,
     ingest,
@@ -51,7 +51,7 @@ EXAMPLE: list[IngestResult] = []  # of this process, whose threads are the worke
 class Sleepers:
     """A Dask client whose tasks sleep instead of identifying."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Any) -> None:
         self.client = client
 
     def scheduler_info(self) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def main() -> None:
         (Path(name) / "bag").mkdir()
         EXAMPLE[:] = [example(Path(name) / "bag")]
         record = Path(name) / "robots.db"
-        with Client(
+        with connect(
             processes=False,
             n_workers=options.workers,
             threads_per_worker=1,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from com_identification.exceptions import HealthError
 from com_identification.health.changes import FALSE_ALARMS, history
-from com_identification.health.records import HealthDatabase, Record, library
+from com_identification.health.records import HealthDatabase, Record
 from com_model.commands import command_parser, reports_errors
 from com_model.exceptions import ComModelError
 from com_model.text import printable
@@ -145,7 +145,7 @@ def _export(arguments: argparse.Namespace) -> int:
 
 def _ingest(arguments: argparse.Namespace, words: list[str]) -> int:
     from com_identification.commands.identify_arguments import parser as identify_parser
-    from com_identification.commands.ingest import find_bags, ingest
+    from com_identification.commands.ingest import connect, find_bags, ingest
     from com_identification.commands.output import progress_bar
 
     identify_parser().parse_args(
@@ -155,7 +155,6 @@ def _ingest(arguments: argparse.Namespace, words: list[str]) -> int:
         HealthDatabase(arguments.record, create=True),
         find_bags(arguments.places),
     )
-    distributed = library("distributed")
     local = {
         "n_workers": arguments.workers or os.cpu_count(),
         "threads_per_worker": 1,
@@ -164,7 +163,7 @@ def _ingest(arguments: argparse.Namespace, words: list[str]) -> int:
     }
     where = {"address": arguments.scheduler} if arguments.scheduler else local
     count, failed = 0, 0
-    with distributed.Client(**where) as client, progress_bar("identifying") as progress:
+    with connect(**where) as client, progress_bar("identifying") as progress:
         task = progress.add_task("identifying", total=len(bags))
         for done in ingest(database, bags, words, client, arguments.retry):
             count, failed = count + bool(done.record), failed + bool(done.reason)

@@ -106,6 +106,24 @@ def find_bags(places: Iterable[str]) -> list[BagFile]:
     return list(bags.values())
 
 
+def connect(**where: Any) -> Any:
+    """A Dask client whose workers do not profile themselves.
+
+    Their profiler lists the stacks of all threads 100 times a second; in Python 3.11 this waits
+    for ever where the garbage collector meets a thread's local values on its way
+    (python/cpython issue 106883).
+
+    Args:
+        where: of distributed.Client: an address, or a cluster's options.
+
+    Returns:
+        The distributed.Client, to be used with `with`.
+    """
+    distributed = library("distributed")
+    library("dask").config.set({"distributed.worker.profile.enabled": False})
+    return distributed.Client(**where)
+
+
 def ingest(
     database: HealthDatabase,
     bags: Sequence[BagFile],

@@ -19,10 +19,10 @@ pytest.importorskip("fsspec")
 @pytest.fixture(scope="module")
 def client():
     """Workers that are threads, which start at once."""
-    distributed = pytest.importorskip(
-        "distributed"
-    )  # here: it takes half a second to import
-    with distributed.Client(
+    pytest.importorskip("distributed")  # here: it takes half a second to import
+    from com_identification.commands.ingest import connect
+
+    with connect(
         processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None
     ) as started:
         yield started
