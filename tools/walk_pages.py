@@ -43,12 +43,13 @@ SHELL = ("", "bash", "sh", "shell", "console")
 TRACEBACK = re.compile(
     r"Traceback \(most recent call last\)|died with exit code|process has died"
 )
-# Lines that run until Ctrl-C: what they print when they work, and within how many seconds.
+# Lines that run until Ctrl-C: what they print when they work (the model that is published, or the
+# robot that is simulated), and within how many seconds.
 RUN_ON = {
-    "ros2 launch ": ("model '", 90.0),
-    "make view ": ("http://", 240.0),
-    "ros2 topic echo ": ("\n", 20.0),
-    "ros2 bag record ": ("\n", 20.0),
+    "ros2 launch ": (re.compile("model '|simulating '"), 90.0),
+    "make view ": (re.compile("http://"), 240.0),
+    "ros2 topic echo ": (re.compile("\n"), 20.0),
+    "ros2 bag record ": (re.compile("\n"), 20.0),
 }
 BROWSER = """
 import sys
@@ -231,13 +232,13 @@ class Walk:
         )
         end = time.monotonic() + patience
         while time.monotonic() < end and process.poll() is None:
-            if wanted in log.read_text(errors="replace"):
+            if wanted.search(log.read_text(errors="replace")):
                 break
             time.sleep(0.2)
         line.output = log.read_text(errors="replace")
         if process.poll() not in (None, 0):
             line.problem = f"ends with exit code {process.returncode}"
-        elif wanted not in line.output:
+        elif not wanted.search(line.output):
             line.problem = f"shows nothing of what it is for in {patience:.0f} s"
         elif TRACEBACK.search(line.output):
             line.problem = "prints a traceback, or a node died"

@@ -34,6 +34,7 @@ from com_estimation.trunk.floating_base.options import (
     robot_com_std,
     unseen_covariances,
     variance_fractions,
+    widened,
 )
 from com_estimation.trunk.floating_base.payload import PayloadTest, is_withdrawn
 from com_estimation.trunk.floating_base.step import EXCITED, step
@@ -365,8 +366,9 @@ class FloatingBaseEstimator:
             memory.P[:3, :3] += np.outer(self._test.surplus, self._test.surplus)
         self._past.append(self._state())
         T = self._com_derivative()
-        std = np.sqrt(np.diag(self._covariance(T)))
-        fractions = variance_fractions(memory.P, T, self._unseen(T))
+        P = self._widened()
+        std = np.sqrt(np.diag(self._covariance(P, T)))
+        fractions = variance_fractions(P, T, self._unseen(T))
         limits = describe(fractions, std, self.options.priors)
         self._limited_by = "; ".join(filter(None, (limits, self._remark)))
         self._repeatability = np.full(3, np.nan)
@@ -432,11 +434,11 @@ class FloatingBaseEstimator:
 
     def _estimate(self, time: float) -> TrunkEstimate:
         """C = (m c) / m, and its covariance by dc = (d(m c) - c dm) / m."""
-        x, P = self._memory.x, self._memory.P
+        x, P = self._memory.x, self._widened()
         m = float(x[0])
-        com, covariance = x[STATE.moment] / m, self._covariance(self._com_derivative())
-        std = np.sqrt(np.diag(covariance))
-        status, reason = self._judge(time, std)
+        covariance = self._covariance(P, self._com_derivative())
+        com, std = x[STATE.moment] / m, np.sqrt(np.diag(covariance))
+        status, reason = self._judge(time, P, std)
         if 0.0 <= time - self._impossible < 1.0:  # s
             status, reason = Status.UNKNOWN, _IMPOSSIBLE
         # Observable is what the present motion shows and what is known by it.
@@ -477,12 +479,15 @@ class FloatingBaseEstimator:
             self.options.priors.common_gain * (self._memory.x[0] + self._of_legs[0])
         )
 
-    def _covariance(self, T: Array) -> Array:
-        covariance = T @ self._memory.P[:4, :4] @ T.T + sum(self._unseen(T).values())
+    def _widened(self) -> Array:
+        return widened(self._memory.P, self._memory.x, self.prior_std)
+
+    def _covariance(self, P: Array, T: Array) -> Array:
+        covariance = T @ P[:4, :4] @ T.T + sum(self._unseen(T).values())
         covariance[2, 2] += (self.options.height * self.leg_length) ** 2
         return np.asarray(covariance)
 
-    def _judge(self, time: float, std: Array) -> tuple[Status, str]:
+    def _judge(self, time: float, P: Array, std: Array) -> tuple[Status, str]:
         """Status of the estimate, and the reason.
 
         UNKNOWN where x or y is known to 5 % of the distance of the hips only; DEGRADED where the
@@ -492,6 +497,7 @@ class FloatingBaseEstimator:
 
         Args:
             time: s.
+            P: (STATES, STATES) covariance of the state.
             std: (3,) m, of the trunk's CoM.
         """
         monitors, worst = self._monitors, float(std[:2].max())
@@ -537,7 +543,7 @@ class FloatingBaseEstimator:
                 Status.ESTIMATING,
                 "this stride is unlike those before: a payload, or the ground",
             )
-        self._robot_std = robot_com_std(self._memory.x, self._memory.P, *self.links)
+        self._robot_std = robot_com_std(self._memory.x, P, *self.links)
         # half width of the 95 % interval
         usable = 1.96 * self._robot_std <= USABLE * self.leg_length
         if not usable or worst > self.options.converged * self.hip_distance:

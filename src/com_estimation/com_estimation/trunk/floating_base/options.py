@@ -73,9 +73,9 @@ class Priors:
         NOT_NEGATIVE,
     )
     hip: float = parameter(
-        0.003,
-        "of each hip's position on the trunk along x and y, over D: 4 mm for hips 1.4 m apart; "
-        "0.001 if they were measured",
+        0.004,
+        "of each hip's position on the trunk along x and y, over D: 2 mm for hips 0.5 m apart; "
+        "0.001 if they were measured; errors are also judged by how much the diagonals disagree",
         NOT_NEGATIVE,
     )
     torque_delay: float = parameter(
@@ -386,6 +386,32 @@ def variance_fractions(
         gain = np.linalg.solve(own + 1e-9 * np.diag(np.diag(own)), cross.T)
         result[name] = np.einsum("ij,ji->i", cross, gain) / total
     return result
+
+
+def widened(P: Array, x: Array, prior: Array) -> Array:
+    """The covariance for hips whose tolerance is itself uncertain.
+
+    A trot shows by how much the diagonals' hips disagree, d, and nothing of what all four have in
+    common, which moves the CoM as far. With a prior of Student's t with two degrees of freedom
+    for both, the variance of what they have in common is larger by
+
+      1 + d' d / (2 std_d^2)
+
+    A URDF with the right hips stays as good as its prior; one that is 10 mm off shows it.
+
+    Args:
+        P: (STATES, STATES) covariance of the state.
+        x: (STATES,) state.
+        prior: (STATES,) standard deviations of the state at the start.
+
+    Returns:
+        (STATES, STATES) covariance, not smaller than P.
+    """
+    hips = STATE.hip
+    first, second = x[hips].reshape(2, 2)
+    surplus = ((first - second) ** 2).sum() / (4.0 * prior[hips.start] ** 2)
+    known = np.linalg.solve(P[hips, hips], P[hips])
+    return np.asarray(P + surplus * (P[:, hips] @ known))
 
 
 _OWN = np.r_[STATE.mass, STATE.moment, STATE.link]  # what it depends on
