@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import any_robot
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +25,7 @@ from com_bags import WalkLog
 from com_control.motion.sway_tour import SwayTour, plan_hang, plan_sway
 from com_model import RobotConfig, RobotModel
 from com_model.actuators import ActuatorModel, Actuators
+from com_model.setup import describe, to_yaml
 from com_model.urdf.editing import Inertial, edit_inertials
 from com_simulation.physics.events import Event
 from com_simulation.physics.simulation import Simulation
@@ -128,7 +128,7 @@ def like(name: str) -> tuple[RobotModel, RobotConfig]:
             file = Path(folder) / "robot.urdf"
             file.write_text(xml)
             settings = file.with_suffix(".yaml")
-            settings.write_text(any_robot.configure(file).text)
+            settings.write_text(to_yaml(describe(RobotModel.from_file(file), file)))
             config = RobotConfig.from_file(settings)
             model = config.attach(RobotModel.from_file(file))
     joints = {

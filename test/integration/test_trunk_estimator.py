@@ -375,9 +375,10 @@ def test_a_robot_that_is_no_quadruped(world, walker, walker_config):
 def test_stamps_without_time_are_those_of_the_clock(robot):
     msg = robot.joints()
     msg.header.stamp = Time()
-    for _ in range(6):
+    samples = robot.estimator.samples
+    for count in range(1, 7):
         robot.world.send("joint_states", replace_noise(robot, msg))
-        robot.world.spin_for(0.02)
-    assert len(robot.estimator.samples) == 6
+        robot.world.spin_until(lambda count=count: len(samples) >= count, "a sample")
+    assert len(samples) == 6
     now = robot.node.get_clock().now().nanoseconds / 1e9
     assert now - robot.estimator.samples[-1].time < 10.0

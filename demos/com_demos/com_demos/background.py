@@ -35,6 +35,7 @@ DOMAIN_IDS = range(
     1, 102
 )  # the ports of higher ones are those that Linux gives to any program
 _FIRST_PORT = 7410  # of a domain's first participant, 250 apart (DDS-RTPS 2.3, 9.6.1.1)
+_taken: set[str] = set()  # domains of robots, and of this process's demos
 _prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 
 
@@ -148,6 +149,18 @@ def free_domain_id(among: Sequence[int] = DOMAIN_IDS) -> int | None:
         with contextlib.suppress(OSError), reserved(domain_id):
             return domain_id
     return None
+
+
+def other_domain_id() -> int:
+    """Return a domain of a demo, never that of the environment: a robot may be there.
+
+    What a demo commands must not reach it.
+    """
+    _taken.add(os.environ.get("ROS_DOMAIN_ID", "0"))
+    among = [number for number in DOMAIN_IDS if str(number) not in _taken]
+    chosen = free_domain_id(among) or among[0]
+    _taken.add(str(chosen))
+    return chosen
 
 
 def reserved(domain_id: int) -> socket.socket:

@@ -24,12 +24,11 @@ from typing import TypeVar
 from rich.console import Console
 
 from com_demos.background import (
-    DOMAIN_IDS,
     Background,
     ListeningNode,
-    free_domain_id,
     in_domain,
     launched,
+    other_domain_id,
     ros,
 )
 from com_demos.exceptions import RunError
@@ -266,7 +265,7 @@ def listen(
     What is shown begins with the robot's name and a colon. As soon as the recording begins,
     meanwhile is called. RunError: no data came, or it stopped coming.
     """
-    domain = os.environ.setdefault("ROS_DOMAIN_ID", str(free_domain_id() or 0))
+    domain = os.environ["ROS_DOMAIN_ID"] = str(other_domain_id())
     options.output.mkdir(parents=True, exist_ok=True)
     log = options.output / "launch.log"
     print(f"{what}; ROS_DOMAIN_ID {domain}, log {log}", flush=True)
@@ -294,9 +293,7 @@ class AheadLaunch:
         cls, command: Sequence[str], robot: RobotFiles, log: Path
     ) -> Iterator["AheadLaunch"]:
         """Start a launch with a robot, after which others go first; it is stopped in the end."""
-        taken = int(os.environ.get("ROS_DOMAIN_ID", "0"))
-        among = [number for number in DOMAIN_IDS if number != taken]
-        domain_id = free_domain_id(among) or among[0]
+        domain_id = other_domain_id()
         only = {"simulation": "false", "sesc": "false", "state_publisher": "false"}
         viewer = launch_words("robot.launch.xml", robot, use_sim_time="true", **only)
         command = ["nice", *command]
