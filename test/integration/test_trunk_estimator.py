@@ -159,7 +159,7 @@ def test_without_imu(robot):
 def test_without_effort(robot, effort, text):
     known = robot.run(60)
     count = len(robot.estimator.samples)
-    values = robot.run(60, spoil=lambda: {"effort": effort})
+    values = robot.run(150, spoil=lambda: {"effort": effort})
     assert values.status == TrunkCom.STATUS_DEGRADED
     assert text in values.reason
     np.testing.assert_array_equal(values.com, known.com)  # frozen

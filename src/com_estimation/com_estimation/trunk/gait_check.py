@@ -58,7 +58,8 @@ class GaitCheck:
         self.problem: Problem | None = None
         count = len(self._legs)
         self._landed = np.full(count, np.nan)  # s, since when each foot stands
-        self._lifted = np.full(count, np.nan)
+        # since when all feet are in the air though the robot does not fly
+        self._held_up = np.full(1, np.nan)
         self._raised = np.full(count, np.nan)  # since when it is above the ground
         self._differs = np.full(
             count, np.nan
@@ -99,13 +100,14 @@ class GaitCheck:
             down; a NOTE when it stands or a swing leg is loaded; None otherwise.
         """
         self._landed = update_onsets(self._landed, contact & known, time)
-        self._lifted = update_onsets(self._lifted, ~contact & known, time)
         differs = (
             known & (contact != stance) if stance is not None else np.zeros_like(known)
         )
         self._differs = update_onsets(self._differs, differs, time)
         above = ~contact & known if clear is None else ~contact & known & clear
         self._raised = update_onsets(self._raised, above, time)
+        held_up = (~contact & known).all() and not lift < self._options.held_up
+        self._held_up = update_onsets(self._held_up, np.array([held_up]), time)
         unloaded = lift > self._options.held_up and load < SUPPORT_LOAD * lift
         self._unloaded = update_onsets(self._unloaded, np.array([unloaded]), time)
         self._grounded |= load >= SUPPORT_LOAD
@@ -123,7 +125,7 @@ class GaitCheck:
         return self.problem
 
     def _hanging(self, time: float) -> Problem | None:
-        air, bare = (time - self._lifted).min(), time - self._unloaded[0]
+        air, bare = time - self._held_up[0], time - self._unloaded[0]
         self._grounded &= not bare > self._options.unloaded
         if not (air > self._options.hanging or (bare >= 0.0 and not self._grounded)):
             return None
@@ -137,9 +139,8 @@ class GaitCheck:
         long = air > self._options.swing
         if stance is not None:
             # A hand lifts one leg; a whole diagonal is up where the robot rocks or hops.
-            lifted = air > 0.0
-            partner = lifted[[leg for _, leg in sorted(_PARTNERS.items())]]
-            long |= mismatch & stance & lifted & ~partner
+            partner = (air > 0.0)[[leg for _, leg in sorted(_PARTNERS.items())]]
+            long |= mismatch & stance & (air > self._options.mismatch) & ~partner
             pressed = mismatch & ~stance & ~np.isnan(self._landed)
             if pressed.any() and not long.any():
                 text = "carries load though the gait swings it: free it, or check gait/stance"

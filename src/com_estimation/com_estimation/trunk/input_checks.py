@@ -266,7 +266,7 @@ class InputChecks:
             torque, encoder, self.gait.problem, imu, self._timing.problem()
         )
         cleaned = _cleaned(sample, joints[bad], trust)
-        held = worst(problems) is Severity.HOLD
+        held = worst(problems) is Severity.HOLD or bad.all()
         return CheckedSample(
             None if held else cleaned, problems, restart, None if encoder else cleaned
         )

@@ -338,6 +338,7 @@ class TorqueCheck:
         self._saturated = 0.98 * np.asarray(limits)
         self._repeats = Repeats(len(names))
         self._unusual = np.full(len(names), np.inf)  # s, since when a run is suspicious
+        self._loaded = np.inf  # s, when the last effort was not zero
         self._recovery = Recovery(len(names))
 
     def update(self, time: float, effort: Array) -> tuple[Flags, Problem | None]:
@@ -350,9 +351,11 @@ class TorqueCheck:
         Returns:
             (k,) efforts that must not be used; and a HOLD when no effort is known, a DEGRADE for
             single sensors that are dead, or None, also while a value has repeated for a few
-            samples only.
+            samples only, or all are zero for less than `dead`: coarse torques of a robot that
+            flies are.
         """
         known = np.isfinite(effort)
+        self._loaded = time if effort.any() else min(self._loaded, time)
         if not known.any():
             return ~known, Problem(Severity.HOLD, _NO_EFFORT)
         if not known.all():
@@ -361,7 +364,8 @@ class TorqueCheck:
                 f"joint_states has no finite effort for {bad}: check the driver"
             )
         if not effort.any():
-            return known, Problem(Severity.HOLD, _ALL_ZERO)
+            gone = time - self._loaded > self._repeats.options.dead
+            return known, Problem(Severity.HOLD, _ALL_ZERO) if gone else None
         suspicious = self._suspicious(time, effort)
         self._unusual = np.where(suspicious, np.minimum(self._unusual, time), np.inf)
         lasting = time - self._unusual >= self._repeats.options.dead
@@ -434,8 +438,8 @@ class ImuOptions:
         small: of gravity, readings that last for `small_time` s at most: hardly any force is left
             in a jump.
         small_time: s.
-        free: of gravity, readings of free fall, also in a trot that hops, which last longer:
-            for `free_time` s.
+        free: of gravity, readings of free fall, also in a trot that hops or a bound, which last
+            longer: for `free_time` s; a robot that stands never reads so little, in any unit.
         free_time: s.
         large: of gravity, readings that last for `large_time` s at most: a hard touch-down; 50 ms
             would be 2.5 m/s.
@@ -452,7 +456,7 @@ class ImuOptions:
     small: float = 0.25
     small_time: float = 0.12
     free: float = 0.08
-    free_time: float = 0.3
+    free_time: float = 0.6
     large: float = 5.0
     large_time: float = 0.05
     plausible: tuple[float, float] = (0.7, 1.4)

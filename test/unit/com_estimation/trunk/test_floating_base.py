@@ -112,6 +112,22 @@ def test_friction_that_nobody_declared(rubbing_log):
     assert (np.abs(track.errors[late]) / track.std[late]).max() < 3.0
 
 
+def test_touch_downs_that_ring_are_no_information(track, trot_log):
+    """Bursts of 80 m/s^2 at 40 Hz, to which no force belongs; they would seem to excite m c."""
+
+    def ring(sample):
+        t = sample.time % 0.25
+        burst = 80.0 * np.exp(-t / 0.02) * np.cos(2.0 * np.pi * 40.0 * t)
+        return replace(
+            sample, specific_force=sample.specific_force + np.array([0.0, 0.0, burst])
+        )
+
+    rung = Track(trot_log, ring)
+    assert Status.DEGRADED not in rung.statuses(1.0)
+    assert (rung.std[-1, :2] > 0.99 * track.std[-1, :2]).all()
+    assert (np.abs(rung.errors[-1, :2]) < 2.0 * rung.std[-1, :2]).all()
+
+
 def test_another_robot(small_log):
     track = Track(small_log)
     assert track.worst(1.2) < 1e-3

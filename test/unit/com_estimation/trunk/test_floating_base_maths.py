@@ -13,6 +13,7 @@ from com_estimation.trunk.floating_base.options import (
     Priors,
     describe,
     variance_fractions,
+    widened,
 )
 from com_estimation.trunk.floating_base.payload import PayloadTest, is_withdrawn
 from com_estimation.trunk.floating_base.update import update_states
@@ -208,6 +209,35 @@ def test_the_budget_in_words():
     assert describe(fractions | {"link": np.zeros(3)}, [1e-3, 2e-3, 0.0], Priors()) == (
         "y is known to 2 mm: no error dominates"
     )
+
+
+def test_hips_that_disagree_widen_what_they_have_in_common():
+    rng = np.random.default_rng(2)
+    A = rng.standard_normal((STATES, STATES))
+    P, x, prior = A @ A.T / STATES, np.zeros(STATES), np.full(STATES, 0.003)
+    np.testing.assert_array_equal(widened(P, x, prior), P)
+    x[STATE.hip] = [
+        0.003,
+        0.0,
+        -0.003,
+        0.0,
+    ]  # sqrt(2) standard deviations of the difference
+    wide = widened(P, x, prior)
+    own = np.zeros((STATES, 4))
+    own[STATE.hip] = np.eye(4)
+    # the hips' own variance doubles, and that of others by what they share with them
+    np.testing.assert_allclose(
+        own.T @ (wide - P) @ own, own.T @ P @ own, rtol=1e-9, atol=1e-12
+    )
+    assert (np.linalg.eigvalsh(wide - P) > -1e-12).all()
+    others = np.delete(np.arange(STATES), np.r_[STATE.hip])
+    known = P[np.ix_(others, others)] - P[others, STATE.hip] @ np.linalg.solve(
+        P[STATE.hip, STATE.hip], P[STATE.hip, others]
+    )
+    rest = wide[np.ix_(others, others)] - wide[others, STATE.hip] @ np.linalg.solve(
+        wide[STATE.hip, STATE.hip], wide[STATE.hip, others]
+    )
+    np.testing.assert_allclose(rest, known, atol=1e-9)
 
 
 def test_every_state_has_a_prior_of_its_size():

@@ -115,6 +115,20 @@ def test_a_robot_that_lies_or_hangs_from_the_first_sample_on_and_flies_in_betwee
     assert "no foot carries the robot" in problems[0.0].text
 
 
+def test_a_bound_flies_and_is_not_hanging():
+    """All feet in the air for 0.4 s: in free fall that is a flight, at 1 g somebody holds it."""
+    gait, up = GaitCheck([leg.name for leg in LEGS]), np.zeros(4, dtype=bool)
+    gait.update(0.0, ~up, ~up, load=1.0, lift=1.0)
+    flight = [
+        gait.update(0.005 * k, up, ~up, load=0.0, lift=0.02) for k in range(1, 80)
+    ]
+    assert flight == [None] * 79
+    assert gait.update(0.405, up, ~up, load=0.3, lift=1.5) is None  # it lands
+    held = [gait.update(0.41 + 0.005 * k, up, ~up, lift=1.0) for k in range(80)]
+    assert held[40] is None
+    assert "no foot carries the robot" in held[-1].text
+
+
 def test_a_robot_that_fell():
     gait, down = GaitCheck([leg.name for leg in LEGS]), np.ones(4, dtype=bool)
     assert gait.update(1.0, down, down, tilt=math.radians(30)) is None

@@ -80,7 +80,9 @@ def test_no_effort(spell):
     during = between(verdicts, 1.0, 1.5)
     assert all(v.sample is None for v in during)
     expected = {True: "carries no effort", False: "the effort of every joint is zero"}
-    text = reason(during[0].problems)
+    text = reason(
+        during[-1].problems
+    )  # coarse torques of a robot that flies are 0, too
     assert expected[math.isnan(spell)] in text
     assert "measure" in text
     assert_sound(between(verdicts, 1.5, 2.5))

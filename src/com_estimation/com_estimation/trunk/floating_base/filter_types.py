@@ -195,7 +195,7 @@ class Settings(NamedTuple):
         stand_force: N, above which a leg may be in stance.
         gate: of the normalised innovation, above which the noise is increased.
         shock: m/s^2, of a reading less its low pass, above which the frame rings.
-        shock_leak: fraction of what is beyond that passes the filters.
+        quiet: m/s^2, what is left of a shock while the frame still rings.
         outlier: normalised innovation that counts tenfold in the variance factor.
         lifted: m, mean height of a diagonal's feet over the other's, above which it is up.
     """
@@ -217,7 +217,7 @@ class Settings(NamedTuple):
     stand_force: float
     gate: float
     shock: float
-    shock_leak: float
+    quiet: float
     outlier: float
     lifted: float
 

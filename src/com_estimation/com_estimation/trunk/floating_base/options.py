@@ -196,10 +196,10 @@ class FloatingBaseOptions:
         "touch-downs make 5 to 15, stiff feet on a stiff frame 50 to 100",
         NOT_NEGATIVE,
     )
-    shock_leak: float = parameter(
-        0.35,
-        "of what is beyond, that passes the filters as acceleration to which no force belongs: at "
-        "25 Hz 0.35, at 40 Hz 0.15",
+    quiet: float = parameter(
+        8.0,
+        "m/s^2, what is left of such a shock by the filters' memory of it, above which no base "
+        "rows are used: of 100 m/s^2 this is so for 65 ms",
         NOT_NEGATIVE,
     )
     false_alarms_per_hour: float = parameter(
@@ -261,7 +261,7 @@ class FloatingBaseOptions:
             stand_force=self.contact_load * weight,
             gate=gate,
             shock=self.shock,
-            shock_leak=self.shock_leak,
+            quiet=self.quiet,
             outlier=2700.0 * gate,
             lifted=0.02 * leg_length,
         )

@@ -72,9 +72,11 @@ def step(
         channel = memory.channels[ACCELEROMETER + i]
         if channel.settling == 0.0:
             reached = max(reached, abs(channel.input - channel.first))
-    # a shock fades as the filter's memory of it does
+    # a shock fades as the filter's memory of it does, also below the least one
     fading = math.exp(-0.25 * settings.bandwidth * gap)
-    monitors.shock = max(monitors.shock * fading, reached)
+    monitors.shock *= fading
+    if reached > settings.shock:
+        monitors.shock = max(monitors.shock, reached)
     dt = time - monitors.last_update
     if dt < settings.period - 0.5 * gap:
         return Outcome.FILTERED
@@ -182,7 +184,11 @@ def _update(
     memory: FilterMemory,
     base: Rows,
 ) -> Outcome:
-    """Updates the state with the base rows and those of the legs in swing."""
+    """Updates the state with the base rows and those of the legs in swing.
+
+    While the frame rings, the base rows are not used: the accelerometer's readings are regressors
+    of the first moment, and those to which no force belongs would seem to excite it.
+    """
     monitors, x, P = memory.monitors[0], memory.x, memory.P
     without = monitors.without_accelerometer > 0.0
     if without:
@@ -192,41 +198,33 @@ def _update(
             base.noise[i, i] += (force if i < 3 else force * reach) ** 2
         base.H[:, DELAY : SCALE + 3] = 0.0
         base.joint_rows[:, :, DELAY : SCALE + 3] = 0.0
-    _add_shock(settings, monitors.shock, base)
     update.whiten(base)
-    update.add_to_window(
-        base.H, base.residual, x, monitors.information, monitors.weighted
-    )
+    rings = monitors.shock > settings.quiet
+    if not rings:
+        update.add_to_window(
+            base.H, base.residual, x, monitors.information, monitors.weighted
+        )
     held = np.zeros(STATES, dtype=np.bool_)
     _hold(dt, gap, base, settings, memory, held)
     frozen = time < monitors.frozen_until
     if frozen:
         held[TRUNK_STATES:] = True
-    before = monitors.variance
-    d2 = update.update_states(base.H, base.residual, before, settings.gate, held, x, P)
-    square = before * d2 * settings.correlation**2 / 6.0
-    gross = 10.0 if d2 > settings.outlier else 1.0
-    # low pass of 1 s of the variance factor, which is bounded
-    weight = min(gross * dt, 1.0)
-    level = before + weight * (min(square, 100.0) - before)
-    monitors.variance = max(level, 1.0)
+    if not rings:
+        before = monitors.variance
+        d2 = update.update_states(
+            base.H, base.residual, before, settings.gate, held, x, P
+        )
+        square = before * d2 * settings.correlation**2 / 6.0
+        gross = 10.0 if d2 > settings.outlier else 1.0
+        # low pass of 1 s of the variance factor, which is bounded
+        weight = min(gross * dt, 1.0)
+        level = before + weight * (min(square, 100.0) - before)
+        monitors.variance = max(level, 1.0)
     for leg in range(len(base.known)):
         swings = base.known[leg] and memory.forces.swings[leg] and not frozen
         if swings and contact.is_lifted(leg, motion.up, memory, settings):
             _use_swing(leg, settings, base, held, x, P)
     return Outcome.UPDATED
-
-
-@njit
-def _add_shock(settings: Settings, shock: float, base: Rows) -> None:
-    """Adds noise for a frame that rings: accelerations of the IMU to which no force belongs."""
-    std = settings.shock_leak * (shock - settings.shock)
-    if std <= 0.0:
-        return
-    for c in range(BIAS, BIAS + 3):
-        for i in range(6):
-            for k in range(6):
-                base.noise[i, k] += std**2 * base.H[i, c] * base.H[k, c]
 
 
 @njit
