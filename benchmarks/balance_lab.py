@@ -126,7 +126,7 @@ def run(
         if command.step is not None:
             frame = command.step.frame
             rows.append(
-                (reading.time - SETTLE, *_true_com(model, feet, reading), *command.step.desired,
+                (reading.time - SETTLE, *true_com(model, feet, reading), *command.step.desired,
                  frame.slope, _tilt(reading), spent)
             )  # fmt: skip
     table = np.array(rows)
@@ -153,7 +153,7 @@ def read_sensors(
     )
 
 
-def _true_com(model: RobotModel, feet: list[int], reading: Reading) -> Array:
+def true_com(model: RobotModel, feet: list[int], reading: Reading) -> Array:
     """MuJoCo's CoM from the middle of the soles, level axes that point where the soles do."""
     R = Rotation.from_quat(reading.root_orientation).as_matrix()
     R_link, p_link = link_poses(model, reading.position)

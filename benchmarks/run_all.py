@@ -62,6 +62,8 @@ ALL = (
     "diagnosis_baselines",
     "diagnose_demo",
     "com_balance",
+    "balance_faults",
+    "trot_faults",
     "posture_protocol",
     "motion_lab",
     "workspace",

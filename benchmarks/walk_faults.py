@@ -7,8 +7,8 @@ that ccgd_gait runs. From 2.6 s of the walk on, one sensor fails:
 
 wrenches_frozen     both feet's wrenches stay as they are
 left_frozen, left_flipped, left_zero, left_x10     the left foot's: old, other sign, 0, ten times
-imu_frozen          the orientation stays as it is
-imu_drift           the orientation drifts forwards by 0.3 rad/s
+imu_frozen          the orientation stays as it is, the angular velocity does not
+imu_drift           the orientation drifts forwards by 0.3 rad/s, the angular velocity does not
 encoders_frozen     all positions stay as they are for 0.3 s
 encoder_off         the left knee reads 0.15 rad more
 sensors_slow        all sensors are read ten times less often
@@ -71,11 +71,12 @@ FAULTS: dict[str, tuple[str, ...]] = {
 
 @dataclass
 class Sensed:
-    """What the sensors say: position (n,), wrenches (2, 6), R of the root link (3, 3)."""
+    """Position (n,), wrenches (2, 6), the root link's R (3, 3) and angular velocity (3,)."""
 
     q: Array
     wrenches: Array
     R: Array
+    omega: Array
 
 
 @dataclass
@@ -146,10 +147,12 @@ def walk(case: tuple[str, str]) -> Outcome:
         if k == 0:
             R_start, p_start = R, reading.root_position
         turn = Rotation.from_quat(reading.imu_orientation).as_matrix()
+        R_root_imu = imu.poses(reading.position)[0][0]
         now = Sensed(
             reading.position,
             reading.wrenches,
-            turn @ imu.poses(reading.position)[0][0].T,
+            turn @ R_root_imu.T,
+            R_root_imu @ reading.angular_velocity,
         )
         since = session.walk_time - AT if begun else -1.0
         if since >= 0.0 and np.isfinite(since):
@@ -158,7 +161,7 @@ def walk(case: tuple[str, str]) -> Outcome:
             now = fail(fault, since, now, held, knee)
         tilt = float(np.arccos(np.clip(now.R[2, 2], -1.0, 1.0)))
         session.update(
-            Reading(reading.time, now.q, now.wrenches, tilt, R_world_root=now.R)
+            Reading(reading.time, now.q, now.wrenches, tilt, "", now.R, now.omega)
         )
         if (
             session.fault > Fault.BEYOND_REACH

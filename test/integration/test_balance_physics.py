@@ -48,14 +48,18 @@ def test_the_com_goes_where_it_is_desired(lab):
 @pytest.mark.skipif(
     "talos" not in known_robots(), reason="example-robot-data is missing"
 )
-def test_encoders_half_a_degree_off_tilt_the_soles_and_talos_stands(lab):
-    """On the edges of its soles it rocks; taken for ground that rotates, this made it fall."""
+def test_encoders_half_a_degree_off_tilt_the_soles_and_talos_rocks(lab):
+    """On the edges of its soles; taken for ground that rotates, this made it fall within 2 s.
+
+    The rocking grows: after 4.6 s it falls all the same.
+    """
     noise = NoiseLevels(position_bias=np.radians(0.5))
     done = lab.run(
-        4.0, lambda _, __: None, noise=noise, rate_hz=100.0, robot="talos", seed=2
+        3.0, lambda _, __: None, noise=noise, rate_hz=100.0, robot="talos", seed=2
     )
     assert not done.fell
-    assert done.time[-1] > 3.9
+    assert done.time[-1] > 2.9
+    assert done.reasons == ()
 
 
 def live_bounds():
@@ -88,4 +92,6 @@ def test_no_live_parameter_drops_a_robot_that_sways(lab, kind, name, value):
 
     run = lab.run(6.0, sway)
     assert not run.fell
+    assert run.tilt.max() < 0.1
+    assert run.slope.max() < 0.01
     assert run.time[-1] > 5.9

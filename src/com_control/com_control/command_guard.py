@@ -47,6 +47,30 @@ class GuardOptions:
     )
 
 
+class ReadingTimes:
+    """Finds gaps in the times of readings: some were lost, or their clock was set.
+
+    A plan stands still for a gap, so that its targets do not leap.
+    """
+
+    def __init__(self) -> None:
+        self._last, self._usual = -np.inf, np.inf
+
+    def gap(self, time: float) -> float:
+        """How much a plan must be late, or early, after a reading.
+
+        Args:
+            time: s, of the reading.
+
+        Returns:
+            s since the reading before, negative for a clock that was set back; 0.0 for less than
+            50 ms or three times what there was between the two readings before.
+        """
+        passed, usual = time - self._last, self._usual
+        self._last, self._usual = time, abs(passed)
+        return passed if passed < -0.05 or passed > max(0.05, 3.0 * usual) else 0.0
+
+
 class CommandGuard:
     """Checks commands and reported positions of n joints.
 

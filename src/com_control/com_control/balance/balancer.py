@@ -20,6 +20,7 @@ from com_control.balance import kernels
 from com_control.balance.resonance import Resonance, ShapedReference, standing_resonance
 from com_control.balance.soles import (
     BalanceFrame,
+    GroundCheck,
     GroundRotation,
     Soles,
     balance_frame,
@@ -61,6 +62,8 @@ class BalanceOptions:
         posture_weight: m, of the legs' joints; also damps near singular postures.
         body_weight: m, of the other joints.
         feet_weight: of errors between the soles.
+        ground_error: rad, beyond ground_speed, of the soles' normal against gravity.
+        ground_recovery: s, for which the normal must be back until it is believed again.
     """
 
     com_gain: float = live_parameter(
@@ -93,7 +96,7 @@ class BalanceOptions:
         0.1, "m/s, largest of the reference", (0.001, 10.0)
     )
     com_acceleration: float = live_parameter(
-        0.5, "m/s^2, largest of the reference", (0.001, 100.0)
+        0.5, "m/s^2, largest of the reference", (0.1, 100.0)
     )
     speed_fraction: float = live_parameter(
         0.5, "largest fraction of the joints' velocity limits", (0.01, 1.0)
@@ -102,7 +105,7 @@ class BalanceOptions:
         2.0, "rad/s or m/s, largest, also where the URDF has no limit", (0.01, 100.0)
     )
     joint_acceleration: float = live_parameter(
-        20.0, "rad/s^2 or m/s^2, largest of the commands", (0.1, 1000.0)
+        20.0, "rad/s^2 or m/s^2, largest of the commands", (1.0, 1000.0)
     )
     joint_margin: float = 0.01
     max_following_error: float = live_parameter(
@@ -113,6 +116,12 @@ class BalanceOptions:
         "s, time constant of the low-pass filter of the ground's rotation",
         (0.001, 10.0),
     )
+    ground_speed: float = live_parameter(
+        0.18,
+        "rad/s, fastest rotation of the ground; where soles turn faster against gravity, the "
+        "robot rocks or imu is wrong: it holds",
+        (0.01, 10.0),
+    )
     friction: float = live_parameter(
         0.5, "of the ground; slopes beyond its arc tangent are reported", (0.01, 10.0)
     )
@@ -121,6 +130,8 @@ class BalanceOptions:
     posture_weight: float = 0.001
     body_weight: float = 0.005
     feet_weight: float = 100.0
+    ground_error: float = 0.015
+    ground_recovery: float = 0.5
 
     def __post_init__(self) -> None:
         # rad/s; by a slower resonance the reference lags so much that HOAP-2 and TALOS fall
@@ -344,6 +355,7 @@ class Balancer:
         poses = self.soles.poses(q)
         check_plane(poses, self.names)
         frame = self.resume(q, up)
+        self._check = GroundCheck(frame.normal)
         self.position = np.array(q if commanded is None else commanded, dtype=float)
         self.velocity = np.zeros(self.model.n_joints)
         self.posture = np.array(q, dtype=float)
@@ -390,12 +402,20 @@ class Balancer:
             The commands, and the state of the control.
 
         Raises:
-            BalanceError: gravity does not point into the ground.
+            BalanceError: gravity does not point into the ground, or turns faster than ground.
         """
         poses = self.soles.poses(q)
         com, J = self._sesc.com_and_jacobian(q)
         weights = self.soles.weights(poses, com, up)
         frame = balance_frame(poses, self.soles.points(poses), up, weights)
+        o = self.options
+        tolerances = o.ground_speed, o.ground_error, o.ground_recovery
+        if not self._check.agrees(frame.normal, dt, *tolerances):
+            raise BalanceError(
+                f"the soles turn against gravity by more than {o.ground_speed:g} rad/s, the "
+                "ground's fastest (control.ground_speed): the robot rocks on its soles, or imu is "
+                "wrong"
+            )
         place = frame.transform(com)
         self._ground.update(frame.normal, dt, self.options.slope_time)
         target, held = desired.copy(), False
@@ -425,6 +445,14 @@ class Balancer:
             problems=self._problems(frame, desired, held, limits),
         )
 
+    def pause(self, dt: float) -> None:
+        """Lets time pass without a step, in which the ground may turn.
+
+        Args:
+            dt: s.
+        """
+        self._check.pause(dt)
+
     def brake(self, dt: float) -> tuple[Array, Array]:
         """Commands that come to rest.
 
@@ -434,6 +462,7 @@ class Balancer:
         Returns:
             Positions (n,) rad or m and velocities (n,) rad/s or m/s.
         """
+        self.pause(dt)
         most = self.options.joint_acceleration * dt
         self.velocity = self.velocity - np.clip(self.velocity, -most, most)
         self.position = self.position + self.velocity * dt

@@ -14,8 +14,9 @@ from com_control.balance.balancer import (
     StandingLimits,
 )
 from com_control.balance.soles import Soles, balance_frame, mean_normal
-from com_control.command_guard import CommandGuard, GuardOptions
+from com_control.command_guard import CommandGuard, GuardOptions, ReadingTimes
 from com_control.exceptions import BalanceError
+from com_control.sensor_guard import FAILURES, Sensor, SensorGuard, SensorLimits
 from com_model import Foot, RobotConfig, RobotModel
 from com_model.arrays import Array
 from com_model.dynamics import GRAVITY
@@ -130,8 +131,12 @@ class BalanceSession:
         posture = config.nominal_posture(model)
         self._upright = mean_normal(self._all.poses(posture))
         self._servo = config.servo
+        # Slower than a walk; how much the feet must carry is StandingLimits'.
+        limits_of_sensors = SensorLimits(frozen_time=0.1, load=(0.0, 1.9), impact=0.0)
+        self._sensors = SensorGuard(model, self._all.legs, limits_of_sensors)
         self._balancer: Balancer | None = None
         self._time = -np.inf  # s, of the last reading
+        self._readings = ReadingTimes()
         self._wanted = self._paused = False
         # feet that stand, since when
         self._stance: tuple[tuple[str, ...], float] | None = None
@@ -174,7 +179,7 @@ class BalanceSession:
         self._wanted = True
         if self.state == BalancePhase.FALLEN:
             self.state = BalancePhase.STANDING
-        if self.guard.reason:
+        if self.guard.reason or self._sensors.failed:
             self._release()
 
     def stop(self) -> None:
@@ -185,6 +190,7 @@ class BalanceSession:
     def _release(self) -> None:
         """Sends no more commands until balancing begins again."""
         self._balancer = self._stance = None
+        self._sensors.failed = Sensor.NONE
         self.guard.restart()
 
     def set_desired_com(self, com: Array, velocity: Array = STILL) -> str:
@@ -269,9 +275,11 @@ class BalanceSession:
         stopped = problem or self.guard.measure(reading.time, reading.position)
         if self.state == BalancePhase.FALLEN and self._wanted:
             return None
+        balancer = self._balancer
+        if balancer is not None and not stopped:
+            problem = self._failed(balancer, reading, dt)
         fall = "" if problem or self.guard.implausible else self._fall(reading)
         problem = problem or stopped
-        balancer = self._balancer
         if balancer is None:
             return self._begin(reading) if self._stand(reading, problem, fall) else None
         if fall:
@@ -284,14 +292,15 @@ class BalanceSession:
 
     # --- conditions ----------------------------------------------------------------------------
     def _pass_time(self, time: float) -> tuple[float, str]:
-        last, self._time = self._time, time
+        last, self._time, gap = self._time, time, self._readings.gap(time)
         if time <= last:
             return 0.0, (
                 f"the time of joint_states went back by {last - time:.3f} s: two drivers of one "
                 "joint, or a recording that was started again"
             )
-        # s; commands after a longer pause are those of such a step
-        return min(time - last, 0.1) if np.isfinite(last) else 0.0, ""
+        if gap and self._balancer is not None:
+            self._balancer.pause(gap)
+        return 0.0 if gap or np.isinf(last) else min(time - last, 0.1), ""
 
     def _unusable(self, reading: BalanceReading) -> str:
         if reading.missing:
@@ -305,6 +314,16 @@ class BalanceSession:
         if reading.loads is not None and not np.isfinite(reading.loads).all():
             return "a foot's force is not finite: check its sensor, or set use_wrench false"
         return ""
+
+    def _failed(self, balancer: Balancer, reading: BalanceReading, dt: float) -> str:
+        """Which sensors cannot be believed, and how to fix it; "" for none."""
+        unknown, loads = np.full(3, np.nan), np.full(len(self._feet), np.nan)
+        if reading.loads is not None:
+            loads = reading.loads[[i for i, _ in self._feet]]
+        up = unknown if reading.up is None else reading.up
+        wrenches, target = np.outer(loads, np.ones(3)), balancer.position
+        failed = self._sensors.update(up, reading.position, wrenches, target, False, dt)
+        return "; ".join(text for sensor, text in FAILURES.items() if sensor & failed)
 
     def _fall(self, reading: BalanceReading) -> str:
         """Why the robot does not stand, and how to fix it; "" when it stands."""
@@ -341,6 +360,7 @@ class BalanceSession:
             )
             return None
         self._balancer, self._paused = balancer, False
+        self._sensors.restart()
         return self._balance(balancer, reading, 0.0)
 
     def _started(self, reading: BalanceReading) -> Balancer:

@@ -25,6 +25,7 @@ class Soles:
     Attributes:
         feet: as given.
         joints: indices of q of the joints between root and soles.
+        legs: those of each sole.
 
     Raises:
         BalanceError: no foot is given, or one is fixed to the root.
@@ -50,6 +51,8 @@ class Soles:
             [foot.corners.mean(axis=0) for foot in feet if len(foot.corners)]
         )
         self.joints = np.unique(model.bodies.q_index[frames.path])
+        bodies = model.bodies
+        self.legs = [bodies.q_index[bodies.path_to(body)] for body in frames.body]
 
     def poses(self, q: ArrayLike) -> LinkMotions:
         """Poses and Jacobians of the soles.
@@ -324,6 +327,59 @@ class GroundRotation:
         self._mean_size += blend * (size - self._mean_size)
         steadiness = float(np.linalg.norm(self._mean)) / max(self._mean_size, 1e-12)
         self.velocity = steadiness**4 * self._measured
+
+
+class GroundCheck:
+    """Whether soles on the ground turn against gravity no faster than ground does.
+
+    Else the direction of gravity is wrong, or soles have left the ground. The normal that was
+    believed before is the one that the soles must come back to.
+
+    Args:
+        normal: (3,) unit normal of the soles, balance frame.
+    """
+
+    def __init__(self, normal: Array) -> None:
+        self._believed, self._spare = normal, 0.0
+        self._back_for = np.inf  # s; inf: it has agreed all the time
+
+    def pause(self, dt: float) -> None:
+        """Lets time pass without a normal, in which believed ground may turn.
+
+        Args:
+            dt: s.
+        """
+        self._spare += dt * bool(np.isinf(self._back_for))
+
+    def agrees(
+        self, normal: Array, dt: float, speed: float, error: float, recovery: float
+    ) -> bool:
+        """Compares the soles' normal with the one that was believed.
+
+        Args:
+            normal: (3,) unit normal of the soles, balance frame.
+            dt: s since the last one.
+            speed: rad/s, fastest rotation of the ground.
+            error: rad, of the normal; three times as much when it comes back, since the believed
+                one has followed at first.
+            recovery: s, for which it must be back.
+
+        Returns:
+            Whether ground can have turned so.
+        """
+        way, most = normal - self._believed, speed * (dt + self._spare)
+        size, self._spare = float(np.linalg.norm(way)), 0.0
+        if np.isinf(self._back_for):
+            if size > most + error:
+                self._back_for = 0.0
+                return False
+            self._believed = self._believed + way * min(1.0, most / max(size, 1e-12))
+            return True
+        self._back_for = self._back_for + dt if size <= 3.0 * error else 0.0
+        if self._back_for < recovery:
+            return False
+        self._back_for, self._believed = np.inf, normal
+        return True
 
 
 _SLACK = 1e-9  # m

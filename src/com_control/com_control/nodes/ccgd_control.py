@@ -26,9 +26,9 @@ from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
 from com_model.dynamics.link_frames import LinkFrames
 from com_model.joint_path import JointPath
-from com_ros.conversions import NS_PER_S, imu_to_rotation
-from com_ros.exceptions import ComRosError, ConversionError
-from com_ros.inputs import UNKNOWN_IMU, InputWatch, Latest, WrenchInputs
+from com_ros.conversions import NS_PER_S
+from com_ros.exceptions import ComRosError
+from com_ros.inputs import ImuValues, InputWatch, Latest, WrenchInputs, imu_to_values
 from com_ros.jobs import BackgroundJobs
 from com_ros.joint_input import JointSample
 from com_ros.raw_messages import TrajectoryWriter
@@ -107,8 +107,10 @@ class WalkingRobot:
         self.names, self._config = model.joint_names, config
         self.reading: Reading | None = None
         self._wrenches, self._use_wrench = wrenches, settings.use_wrench
-        self._attitude: Latest[Array] = Latest(settings.imu_timeout)
-        self._imu_frame = LinkFrames(model, [config.imu_link or model.root_link])
+        self._attitude: Latest[ImuValues] = Latest(settings.imu_timeout)
+        link = config.imu_link or model.root_link
+        self._imu_frame = LinkFrames(model, [link])
+        self._imu_on_root = model.bodies.body_of_link[model.link_index(link)] == 0
 
     def apply(self, settings: Parameters) -> None:
         """Applies changed parameters.
@@ -135,10 +137,7 @@ class WalkingRobot:
             msg: the message; without an orientation the attitude becomes unknown.
             time_ns: ns, its stamp.
         """
-        try:
-            self._attitude.set(imu_to_rotation(msg), time_ns)
-        except ConversionError:
-            self._attitude.set(UNKNOWN_IMU.R_world_imu, time_ns)
+        self._attitude.set(imu_to_values(msg), time_ns)
 
     def read(self, sample: JointSample) -> Reading:
         """Combines a sample of the joints with the wrenches and the attitude at its time.
@@ -153,17 +152,19 @@ class WalkingRobot:
         wrenches, wrench_problem = self._wrenches.wrenches(time_ns)
         if self._use_wrench and wrench_problem:
             missing = f"{wrench_problem}, or set use_wrench false"
-        R = self._attitude.current(time_ns)
-        if R is not None:
+        imu, R, omega = self._attitude.current(time_ns), None, None
+        if imu is not None:
             R_root_imu, _ = self._imu_frame.poses(sample.position)
-            R = R @ R_root_imu[0].T
+            R = imu.R_world_imu @ R_root_imu[0].T
+            if self._imu_on_root:
+                omega = R_root_imu[0] @ imu.angular_velocity
             tilt = acos(min(max(float(R[2] @ self._up), -1.0), 1.0))
         elif self._attitude.value is not None:
             missing = f"{self._attitude.describe('imu', time_ns)}: check its driver"
         if R is not None and not np.isfinite(R).all():
             missing = "imu gives no orientation: use a filter that does, or leave imu unconnected"
         self.reading = Reading(
-            time_ns / NS_PER_S, sample.position, wrenches, tilt, missing, R_world_root=R
+            time_ns / NS_PER_S, sample.position, wrenches, tilt, missing, R, omega
         )
         return self.reading
 

@@ -19,7 +19,9 @@ Services:
 
 It stops with all feet down, and reports why, when joint_states time out, the attitude is unknown or
 the trunk tilts too far; ~/start continues. Before the trot it waits until none of these holds. When
-joints do not follow or report absurd positions, it ends the swing and stops on all feet.
+joints do not follow or report absurd positions, it ends the swing and stops on all feet. It stops,
+too, when imu or a leg's encoders are frozen, an encoder jumps, or imu turns unlike its angular
+velocity.
 
 Parameters: see Parameters.
 """
@@ -233,7 +235,7 @@ class TrotGaitNode(RobotNode[Parameters]):
     def _attitude(
         self, time_ns: int
     ) -> tuple[np.ndarray | None, np.ndarray | None, str]:
-        """Attitude a horizon ahead, angular velocity in root axes, and the problem or ""."""
+        """Attitude, angular velocity in root axes, and the problem or ""."""
         p = self.parameters
         if not (p.gait.swing_compensation or p.feedback):
             return None, None, ""
@@ -252,10 +254,7 @@ class TrotGaitNode(RobotNode[Parameters]):
                 f"the trunk tilts by {tilt:.2f} rad, max_tilt is {p.max_tilt:.2f}",
             )
         omega = self._R_imu_root.T @ values.angular_velocity
-        if not np.isfinite(omega).all():
-            return R, None, ""
-        ahead = omega * p.horizon
-        return R + np.cross(R, ahead), omega, ""
+        return R, omega if np.isfinite(omega).all() else None, ""
 
     # --- outputs -----------------------------------------------------------------------------
     def _publish_phase(self, command: TrotCommand | None, stamp: Any) -> None:

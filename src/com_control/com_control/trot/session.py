@@ -5,7 +5,8 @@ from enum import IntEnum
 
 import numpy as np
 
-from com_control.command_guard import CommandGuard, GuardOptions
+from com_control.command_guard import CommandGuard, GuardOptions, ReadingTimes
+from com_control.sensor_guard import FAILURES, Sensor, SensorGuard
 from com_control.trot.trot import NO_FEEDBACK, Flags, GaitTarget, TrotFeedback, TrotGait
 from com_model.arrays import Array
 from com_model.joint_path import JointPath
@@ -81,6 +82,8 @@ class GaitSession:
         self._way: JointPath | None = None  # to the standing posture
         self._trot_since = self._trot_time = 0.0
         self._time, self._restarted = -np.inf, False
+        self._readings = ReadingTimes()
+        self._sensors = SensorGuard(gait.model, [leg.joints for leg in gait.legs])
         self.last: TrotCommand | None = None
         # time of the trot at which all feet are down
         self._landing: float | None = None
@@ -138,28 +141,46 @@ class GaitSession:
         Args:
             time: s, of the measurement.
             measured: (n,) rad, positions of the joints.
-            feedback: attitude and CoM.
+            feedback: attitude and CoM, as measured.
 
         Returns:
             The targets; None as long as the robot's posture is unknown.
         """
-        if self._restarted:  # later times stay as far ahead as they were
+        gap = self._readings.gap(time)
+        if self._restarted or (gap and self.last is not None):
+            # later times stay as far ahead as they were
             jump, self._restarted = time - self._time, False
             self._way = self._way and self._way.shifted(jump)
             self._trot_since, self._time = self._trot_since + jump, time
-        self._time = time = max(time, self._time)
+        passed, self._time = time - self._time, max(time, self._time)
+        time = self._time
         problem = self.guard.measure(time, measured)
         if self.last is None:
             if problem:
                 self.check(problem)
                 return None
             self._way = self._way_from(measured, time + self._horizon)
+        elif self.last.state is TrotPhase.TROTTING and self.trot:
+            self.check(self._failed(passed, measured, feedback, self.last.position))
         if self.guard.reason:
             self.stop(self.guard.reason)
         act = self._land if self.guard.reason else self._advance
-        command = act(time + self._horizon, feedback)
+        command = act(time + self._horizon, feedback.ahead(self._horizon))
         self.last = self._guarded(time + self._horizon, command)
         return self.last
+
+    def _failed(
+        self, dt: float, q: Array, feedback: TrotFeedback, target: Array
+    ) -> str:
+        """Which sensors cannot be believed, and how to fix it; "" for none."""
+        R = np.full((3, 3), np.nan)
+        if feedback.R_world_root is not None:
+            R = np.asarray(feedback.R_world_root, dtype=float)
+        omega = feedback.angular_velocity
+        omega = None if omega is None else np.asarray(omega, dtype=float)
+        forces = np.full((len(self.gait.legs), 6), np.nan)
+        failed = self._sensors.update(R, q, forces, target, True, dt, omega)
+        return "; ".join(text for sensor, text in FAILURES.items() if sensor & failed)
 
     def way_to_rest(self, time: float, count: int) -> JointPath | None:
         """The motion to the standing posture, after stop(), to be sent in advance.
@@ -191,6 +212,8 @@ class GaitSession:
             self._way = self._way_from(before.position, due)
         elif before is not None and before.state is TrotPhase.STANDING and trots:
             self._trot_since, self._trot_time = due, 0.0
+            self._sensors.failed = Sensor.NONE
+            self._sensors.restart()
             self.gait.reset()
         if self._way is not None:
             command = self._approach(self._way, due)

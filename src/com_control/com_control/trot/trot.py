@@ -97,6 +97,18 @@ class TrotFeedback(NamedTuple):
     com_offset: ArrayLike | None = None
     angular_velocity: ArrayLike | None = None
 
+    def ahead(self, time: float) -> "TrotFeedback":
+        """The feedback with the attitude a time later.
+
+        Args:
+            time: s.
+        """
+        if self.R_world_root is None or self.angular_velocity is None:
+            return self
+        R = np.asarray(self.R_world_root, dtype=float)
+        turn = np.asarray(self.angular_velocity, dtype=float) * time
+        return self._replace(R_world_root=R + np.cross(R, turn))
+
 
 NO_FEEDBACK = TrotFeedback()
 

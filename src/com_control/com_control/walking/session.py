@@ -25,11 +25,11 @@ from enum import IntEnum
 
 import numpy as np
 
-from com_control.command_guard import CommandGuard, GuardOptions
+from com_control.command_guard import CommandGuard, GuardOptions, ReadingTimes
 from com_control.exceptions import PlanError
+from com_control.sensor_guard import Sensor
 from com_control.walking.biped import Biped, sole_slip
 from com_control.walking.joint_path import JointPath, check_path, plan_approach
-from com_control.walking.sensor_guard import Sensor
 from com_control.walking.stabiliser import FIXES, Fault, Stabilised, Stabiliser
 from com_control.walking.walk import Walk, make_stand
 from com_control.walking.walk_monitor import Reading, WalkChecks
@@ -122,6 +122,7 @@ class WalkSession:
         self._begin = 0.0  # when the walk begins, s
         # s, of the last reading; of the last that stood
         self._last = self._stood = -np.inf
+        self._readings = ReadingTimes()
         self._stop_reason = ""
         self._awaited = False  # a stop must be planned
         self.stabiliser = stabiliser
@@ -310,10 +311,15 @@ class WalkSession:
         Returns:
             The path to send when the robot must stop; else None.
         """
-        if jump:
-            self._begin, self._last = self._begin + jump, -np.inf
+        gap = self._readings.gap(reading.time)
+        # drives that were sent the whole plan went on in a gap
+        shift = jump or (gap if self.balance is not None else 0.0)
+        if shift:
+            self._begin, self._last = self._begin + shift, -np.inf
+            self._fed_at, self._asked_at = self._fed_at + shift, self._asked_at + shift
             if self._commanded is not None:
-                self._commanded = self._commanded.shifted(jump)
+                self._commanded = self._commanded.shifted(shift)
+        if jump:
             self.guard.change_clock(jump)
         if self.stabiliser is not None and self.stabiliser.failed & Sensor.IMU:
             reading = replace(reading, tilt=np.nan)
@@ -387,7 +393,12 @@ class WalkSession:
             )
             lead = time - reading.time
             self._fed = stabiliser.update(
-                R, reading.position, reading.wrenches, dt, lead
+                R,
+                reading.position,
+                reading.wrenches,
+                dt,
+                lead,
+                reading.angular_velocity,
             )
             self._change, rate = self._fed.q - q, self._fed.rate
         step = passed if self._feeds else -passed

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from com_control.exceptions import BipedError
+from com_control.sensor_guard import FAILURES, Sensor, SensorGuard
 from com_control.walking.biped import JOINTS, Biped, BipedLeg, heading_to_pelvis
 from com_control.walking.com_ik import ComIk
 from com_control.walking.law_table import LAW, Body, Table
-from com_control.walking.sensor_guard import Sensor, SensorGuard
 from com_control.walking.stabiliser_law import (
     Measurements,
     follow_plan,
@@ -68,10 +68,9 @@ FIXES = {  # meaning of each and how to fix it
     Fault.NONE: "",
     Fault.BEYOND_REACH: "the centre of mass is farther from the plan than the soles can correct",
     Fault.OFFSET_BOUND: "the centre of mass is too far from the model's: identify the robot first",
-    Fault.NO_WRENCH: "the feet's wrenches are missing, frozen, or do not carry the robot: check "
-    "the sensors",
-    Fault.NO_IMU: "the imu gives no orientation, or a frozen one: check its driver",
-    Fault.NO_ENCODERS: "the legs' joint positions are frozen or jump: check the driver",
+    Fault.NO_WRENCH: FAILURES[Sensor.WRENCHES],
+    Fault.NO_IMU: FAILURES[Sensor.IMU],
+    Fault.NO_ENCODERS: FAILURES[Sensor.ENCODERS],
     Fault.UNREACHABLE: "the legs do not reach what feedback asks for: lower com_height",
     Fault.FALLEN: "the robot has fallen by its measured tilt or height: set it upright",
 }
@@ -225,7 +224,9 @@ class Stabiliser:
         self._reach = (np.array([0.6, 1.0]) * (high - low)[0, :2]).tolist()
         self.state, self.target = make_controller_state(), make_target()
         self._found_for = 0.0
-        self._guard = SensorGuard(biped)
+        self._guard = SensorGuard(
+            biped.model, [np.asarray(leg.joints) for leg in biped.legs]
+        )
 
     def set_stiffness(self, stiffness: ArrayLike) -> None:
         """Uses another stiffness of the ankles from now on.
@@ -338,6 +339,7 @@ class Stabiliser:
         wrenches: Array | None,
         dt: float,
         lead: float,
+        angular_velocity: Array | None = None,
     ) -> Stabilised:
         """Processes a measurement.
 
@@ -347,6 +349,7 @@ class Stabiliser:
             wrenches: (2, 6) as for walk_monitor.Reading; None or NaN: unknown.
             dt: s, since the last one.
             lead: s, from the measurement to the time that the targets are for.
+            angular_velocity: (3,) rad/s, of the root link by the IMU, in its axes; None: unknown.
 
         Returns:
             Joint targets, rate of the plan's time, and the fault.
@@ -358,7 +361,9 @@ class Stabiliser:
         )
         table, sent, target = self.table, self._q, self.target
         moves = bool(table.moves[0] < self.phase < table.moves[1])
-        failed = self._guard.update(R_world_root, q, at_soles, sent, moves, dt)
+        failed = self._guard.update(
+            R_world_root, q, at_soles, sent, moves, dt, angular_velocity
+        )
         if self._is_implausible(at_soles, dt):
             at_soles = NO_WRENCHES
         upright = bool(np.isfinite(R_world_root).all()) and not failed & Sensor.IMU

@@ -45,6 +45,7 @@ class Reading:
         tilt: rad, of the root link; NaN: unknown.
         missing: input that is not received and how to fix it; "" when all are.
         R_world_root: (3, 3) orientation of the root link by the IMU; None: unknown.
+        angular_velocity: (3,) rad/s, of the root link by the IMU, in its axes; None: unknown.
     """
 
     time: float
@@ -53,6 +54,7 @@ class Reading:
     tilt: float = float("nan")
     missing: str = ""
     R_world_root: Array | None = None
+    angular_velocity: Array | None = None
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from com_control.balance.session import (
 from com_control.exceptions import BalanceError
 from com_control.nodes.com_balancer import make_state, set_step
 from com_model import Sesc, link_pose
+from com_model.dynamics import GRAVITY
 from com_ros.conversions import point_to_numpy
 
 pytestmark = pytest.mark.slow
@@ -472,6 +473,129 @@ def test_joints_that_do_not_follow_make_it_hold(model, config, posture):
     np.testing.assert_array_equal(robot.sent[-1], robot.sent[-20])
     robot.frozen[:] = False
     robot.begins_again()
+
+
+class Sensing(Follower):
+    """A Follower that sways, with noise of its sensors and a change of what they read."""
+
+    def __init__(self, model, config, posture):
+        self.rng, self.change = np.random.default_rng(3), lambda now: now
+        self.weight = model.mass * GRAVITY
+        self.body = Perfect(model, config, posture)
+        super().__init__(model, config, posture)
+
+    def step(self, q=None):
+        left = 0.5 + 0.4 * np.sin(3.0 * self.time)
+        loads = np.array([left, 1.0 - left]) + self.rng.normal(0.0, 1e-3, 2)
+        turn = Rotation.from_rotvec(self.rng.normal(0.0, 5e-4, 3)).as_matrix()
+        self.body.q = self.q
+        now = BalanceReading(
+            self.time + DT,
+            self.q + self.rng.normal(0.0, 1e-4, len(self.q)),
+            turn @ self.body.up(np.eye(3)),
+            loads * self.weight,
+        )
+        if self.time > 1.0:
+            self.session.set_desired_com(
+                np.array([0.0, 0.01 * np.sin(3.0 * self.time), np.nan])
+            )
+        self.time += DT
+        command = self.session.step(self.change(now))
+        if command is not None:
+            self.q = command.position
+        return command
+
+    def run(self, seconds, change=lambda now: now):
+        self.change = change
+        for _ in range(round(seconds / DT)):
+            self.step()
+        return self.session.state, self.session.reason
+
+
+def jumped(now):
+    return replace(now, position=now.position + 0.15 * (np.arange(25) == 3))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("loads", "the feet's wrenches are missing, frozen"),
+        ("up", "the imu gives no orientation, a frozen one"),
+        ("position", "the legs' joint positions are frozen"),
+    ],
+)
+def test_a_frozen_sensor_is_noticed_and_believed_again(
+    model, config, posture, name, text
+):
+    robot = Sensing(model, config, posture)
+    assert robot.run(2.0) == (BalancePhase.BALANCING, "")
+    first = []
+
+    def freeze(now):
+        first.append(getattr(now, name))
+        return replace(now, **{name: first[0]})
+
+    state, reason = robot.run(0.15, freeze)
+    assert state is BalancePhase.HOLDING
+    assert reason.startswith(f"holds: {text}")
+    assert robot.run(0.9)[0] is BalancePhase.HOLDING
+    assert robot.run(0.2) == (BalancePhase.BALANCING, "")
+
+
+@pytest.mark.parametrize("factor", [-1.0, 10.0])
+def test_a_foot_whose_wrench_cannot_be_is_no_fall(model, config, posture, factor):
+    robot = Sensing(model, config, posture)
+    robot.run(2.0)
+    scale = np.array([factor, 1.0])
+    state, reason = robot.run(0.05, lambda now: replace(now, loads=scale * now.loads))
+    assert state is BalancePhase.HOLDING
+    assert "wrenches" in reason
+
+
+def test_an_encoder_that_jumps_makes_it_hold_until_it_is_back(model, config, posture):
+    robot = Sensing(model, config, posture)
+    robot.run(2.0)
+    state, reason = robot.run(2.0, jumped)
+    assert state is BalancePhase.HOLDING
+    assert "joint positions are frozen or jump" in reason
+    assert robot.run(1.2) == (BalancePhase.BALANCING, "")
+
+
+@pytest.mark.parametrize(
+    ("rate", "state"), [(0.3, BalancePhase.HOLDING), (0.15, BalancePhase.BALANCING)]
+)
+def test_soles_turn_against_gravity_no_faster_than_ground(
+    model, config, posture, rate, state
+):
+    robot = Sensing(model, config, posture)
+    robot.run(2.0)
+    since = robot.time
+
+    def drift(now):
+        turn = Rotation.from_rotvec([0.0, rate * (now.time - since), 0.0])
+        return replace(now, up=turn.apply(now.up))
+
+    assert robot.run(0.16, drift)[0] is state
+    assert robot.run(1.0, drift)[0] is state
+    if state is BalancePhase.HOLDING:
+        assert "turn against gravity" in robot.session.reason
+        assert robot.run(0.4)[0] is BalancePhase.HOLDING
+        assert robot.run(0.2) == (BalancePhase.BALANCING, "")
+
+
+@pytest.mark.parametrize("step", [0.06, 0.3])
+def test_a_clock_that_is_set_ahead_makes_no_leap(model, config, posture, step):
+    robot = Sensing(model, config, posture)
+    robot.run(2.0)
+    sent = [robot.q]
+    robot.time += step
+    for _ in range(40):
+        robot.step()
+        assert robot.session.state is BalancePhase.BALANCING
+        sent.append(robot.q)
+    moves = np.abs(np.diff(sent, axis=0))
+    assert (moves <= 2.0 * DT * 1.02).all()
+    assert moves[:3].max() <= 2.0 * moves[3:].max()
 
 
 def test_an_absurd_position_before_it_begins_is_waited_for(model, config, posture):

@@ -495,6 +495,31 @@ def test_a_clock_that_starts_while_it_trots_changes_nothing(by):
     assert abs(commands[0].gait.phase - before.gait.phase) < 2 * DT
 
 
+@pytest.mark.parametrize("step", [0.06, 0.3, 0.45, -0.3])
+def test_a_clock_that_is_set_a_little_makes_no_leap(step):
+    robot = Quadruped()
+    before = robot.trot(0.3)
+    robot.time += step
+    commands = [before, *(robot.step() for _ in range(250))]
+    assert all(c.state is TrotPhase.TROTTING for c in commands)
+    moves = np.abs(np.diff([c.position for c in commands], axis=0))
+    usual = moves[20:].max(axis=0)
+    assert (moves <= 1.1 * usual + 1e-6).all()
+    assert (moves <= robot.gait.model.velocity_limits * DT + 1e-6).all()
+    assert abs(commands[1].gait.phase - before.gait.phase) < 2 * DT
+
+
+def test_a_slower_rate_of_readings_is_no_gap():
+    robot = Quadruped()
+    robot.trot(0.3)
+    for _ in range(5):
+        robot.time += 0.1
+        command = robot.step()
+    phase = command.gait.phase
+    robot.time += 0.1
+    assert robot.step().gait.phase != phase
+
+
 def test_a_stamp_that_goes_back_a_little_is_survived():
     robot = Quadruped()
     robot.trot(0.3)

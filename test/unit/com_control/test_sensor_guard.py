@@ -5,8 +5,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 from shipped_robot import shipped_robot
 
+from com_control.sensor_guard import Sensor, SensorGuard
 from com_control.walking.biped import Biped
-from com_control.walking.sensor_guard import Sensor, SensorGuard
 from com_model.dynamics import GRAVITY
 
 DT = 0.005
@@ -18,7 +18,8 @@ class Walk:
     def __init__(self):
         config, model, posture, _ = shipped_robot("hoap2")
         self.biped = Biped.from_config(model, config)
-        self.guard, self.posture = SensorGuard(self.biped), posture
+        legs = [np.asarray(leg.joints) for leg in self.biped.legs]
+        self.guard, self.posture = SensorGuard(model, legs), posture
         self.weight = model.mass * GRAVITY
         self.rng, self.time = np.random.default_rng(0), 0.0
 
@@ -76,6 +77,26 @@ def test_readings_that_stay_the_same_to_the_last_bit(walk, index, sensor):
 
     assert walk.run(0.02, freeze) is Sensor.NONE
     assert sensor in walk.run(0.1, freeze)
+
+
+@pytest.mark.parametrize(
+    ("rate", "omega", "failed"),
+    [
+        (0.3, 0.0, Sensor.IMU),
+        (0.0, 0.3, Sensor.IMU),
+        (0.3, 0.3, Sensor.NONE),
+        (0.0, 0.05, Sensor.NONE),
+    ],
+)
+def test_an_orientation_that_turns_unlike_the_gyroscope(walk, rate, omega, failed):
+    found, begin = Sensor.NONE, walk.time
+    gyro = np.array([0.0, omega, 0.0])
+    for _ in range(round(0.15 / DT)):
+        R, q, wrenches, target = walk.read()
+        drift = Rotation.from_rotvec([0.0, rate * (walk.time - begin), 0.0])
+        R = drift.as_matrix() @ R
+        found |= walk.guard.update(R, q, wrenches, target, True, DT, gyro)
+    assert found is failed
 
 
 def test_a_standing_robot_may_read_the_same(walk):

@@ -1,17 +1,20 @@
-"""Which sensors of a walking robot can be believed, tick by tick.
+"""Which sensors of a walking or standing robot can be believed, tick by tick.
 
 Feedback by a sensor that is wrong makes a robot fall that would have walked without. Each rule
 below compares a sensor with what it cannot contradict: itself a moment ago, the weight, a joint's
-greatest speed. No rule is for an IMU that drifts: on soft ground a sole turns as fast. A sensor
-that has failed is believed again once the robot stands and it has agreed for a second.
+greatest speed, an IMU's orientation with its gyroscope. No rule is for an IMU of which both drift:
+on soft ground a sole turns as fast. A sensor that has failed is believed again once the robot
+stands and it has agreed for a second.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntFlag
 
 import numpy as np
+from numpy.typing import NDArray
 
-from com_control.walking.biped import Biped
+from com_model import RobotModel
 from com_model.arrays import Array
 from com_model.contact import SWING_LOAD
 from com_model.dynamics import GRAVITY
@@ -26,6 +29,17 @@ class Sensor(IntFlag):
     ENCODERS = 4
 
 
+FAILURES = {
+    Sensor.WRENCHES: "the feet's wrenches are missing, frozen, or do not carry the robot: check "
+    "the sensors",
+    Sensor.IMU: "the imu gives no orientation, a frozen one, or one that turns unlike its angular "
+    "velocity: check its driver",
+    Sensor.ENCODERS: "the legs' joint positions are frozen or jump: check the driver, "
+    "or is the drive off?",
+}
+"""What is wrong with a sensor that has failed, and how to fix it."""
+
+
 @dataclass(frozen=True)
 class SensorLimits:
     """Limits of the rules.
@@ -33,7 +47,7 @@ class SensorLimits:
     Attributes:
         frozen_time: s, for which no reading of a sensor of a moving robot is the same to the last
             bit: nine ticks of 5 ms, so that a tenth of the usual rate is noticed.
-        moved: rad, that a leg's targets have changed in this time where its encoders should have.
+        moved: rad, that a leg's targets have changed in this time where readings should have.
         load: lowest and highest fraction of the weight on both feet, of a robot that neither
             flies nor falls.
         load_budget: s, times the square of the fraction beyond these: a robot that hops from
@@ -44,6 +58,9 @@ class SensorLimits:
         fastest: rad/s, of the legs' joints, where the URDF gives more or nothing.
         jump: rad, beyond what a joint moves at one and a half times its fastest, by which no
             encoder changes from one tick to the next.
+        unlike_gyro: rad, by which the direction against gravity may turn more or less than by the
+            angular velocity within gyro_time: noise, and the delay of one of them.
+        gyro_time: s.
         recovery: s, for which a sensor of a standing robot must agree until it is believed again.
     """
 
@@ -56,6 +73,8 @@ class SensorLimits:
     impact: float = 0.012
     fastest: float = 8.0
     jump: float = 0.03
+    unlike_gyro: float = 0.025
+    gyro_time: float = 0.2
     recovery: float = 1.0
 
 
@@ -63,30 +82,41 @@ class SensorGuard:
     """Rules for the sensors of one robot.
 
     Args:
-        biped: the robot.
+        model: the robot.
+        legs: indices of q of each foot's joints.
         options: limits.
 
     Attributes:
         failed: sensors that are not believed.
     """
 
-    def __init__(self, biped: Biped, options: SensorLimits | None = None) -> None:
+    def __init__(
+        self,
+        model: RobotModel,
+        legs: Sequence[NDArray[np.int64]],
+        options: SensorLimits | None = None,
+    ) -> None:
         self._options = options or SensorLimits()
-        self._weight = biped.model.mass * GRAVITY
-        self._legs = [np.asarray(leg.joints) for leg in biped.legs]
-        limits = biped.model.velocity_limits[np.concatenate(self._legs)]
+        self._weight = model.mass * GRAVITY
+        self._joints, self._feet = np.concatenate(legs), len(legs)
+        limits = model.velocity_limits[self._joints]
         self._fastest = np.minimum(limits, self._options.fastest)
+        # each reading's sensor, and the joints that change it
+        self._groups = [(Sensor.WRENCHES, self._joints) for _ in legs]
+        self._groups += [(Sensor.IMU, self._joints)]
+        self._groups += [(Sensor.ENCODERS, leg) for leg in legs]
         self.failed = Sensor.NONE
-        self._agrees = dict.fromkeys(_EACH, self._options.recovery)
+        self._agrees = dict.fromkeys(FAILURES, self._options.recovery)
         self.restart()
 
     def restart(self) -> None:
         """Forgets readings, not failures: another walk begins."""
         self._last: list[Array] = []
-        self._same = np.zeros(_GROUPS)
+        self._targets: list[Array] = []  # when each reading changed last
+        self._same = np.zeros(len(self._groups))
         self._off_load = self._absurd = 0.0
         self._jumped = np.zeros(len(self._fastest), dtype=np.int64)
-        self._target: Array | None = None
+        self._unlike = np.zeros(3)  # rad, of the last gyro_time
 
     def update(
         self,
@@ -96,23 +126,28 @@ class SensorGuard:
         target: Array,
         moves: bool,
         dt: float,
+        angular_velocity: Array | None = None,
     ) -> Sensor:
         """Judges a measurement.
 
         Args:
-            R_world_root: (3, 3) orientation of the root link by the IMU; NaN: unknown.
+            R_world_root: (3, 3) orientation of the root link by the IMU; NaN: unknown. Without
+                angular_velocity another array that depends on it alone will do.
             q: (n,) rad or m.
-            wrenches: (2, 6) N and N m, at the soles; NaN: unknown.
+            wrenches: (f, 6) N and N m, at the soles; NaN: unknown.
             target: (n,) rad or m, the last joint targets.
             moves: whether the plan moves the feet.
             dt: s, since the last measurement.
+            angular_velocity: (3,) rad/s, of the root link by the IMU, in its axes; None or NaN:
+                unknown.
 
         Returns:
             The sensors that are not believed.
         """
-        wrong = self._jumps(q, dt) | self._unlike_weight(wrenches, moves, dt)
+        wrong = self._turns(R_world_root, angular_velocity, dt)
+        wrong |= self._jumps(q, dt) | self._unlike_weight(wrenches, moves, dt)
         wrong |= self._frozen(R_world_root, q, wrenches, target, moves, dt)
-        for sensor in _EACH:
+        for sensor in FAILURES:
             # of a walking robot a sensor may be right for a step
             agrees = not sensor & wrong and not moves
             self._agrees[sensor] = self._agrees[sensor] + dt if agrees else 0.0
@@ -126,28 +161,23 @@ class SensorGuard:
         self, R: Array, q: Array, wrenches: Array, target: Array, moves: bool, dt: float
     ) -> Sensor:
         """Readings that are the same to the last bit, though the robot moves."""
-        now = [wrenches[0], wrenches[1], R[:2], *(q[own] for own in self._legs)]
-        if not self._last:
-            self._last, self._target = [x.copy() for x in now], target.copy()
-            return Sensor.NONE
-        found = Sensor.NONE
-        for i, (new, old) in enumerate(zip(now, self._last, strict=True)):
-            self._same[i] = self._same[i] + dt if np.array_equal(new, old) else 0.0
-            if not self._same[i] or self._same[i] < self._options.frozen_time:
+        legs = [q[own] for sensor, own in self._groups if sensor is Sensor.ENCODERS]
+        now = [*wrenches, R, *legs]
+        before, self._last = self._last or now, [x.copy() for x in now]
+        self._targets = self._targets or [target.copy() for _ in now]
+        found, limits = Sensor.NONE, self._options
+        for i, (sensor, own) in enumerate(self._groups):
+            if not np.array_equal(now[i], before[i]):
+                self._same[i], self._targets[i] = 0.0, target.copy()
                 continue
-            sensor = _OF_GROUP[i]
-            expected = bool(moves or self.failed & sensor)
-            if i < 2:  # a foot in the air may read nothing
-                expected = expected and abs(new[2]) > SWING_LOAD * self._weight
-            elif i > 2 and self._target is not None:
-                own = self._legs[i - 3]
-                change = np.abs(target[own] - self._target[own]).max()
-                expected = bool(change > self._options.moved or self.failed & sensor)
-            found |= sensor if expected else Sensor.NONE
-        for i in range(3, _GROUPS):
-            if self._same[i] == 0.0 and self._target is not None:
-                self._target[self._legs[i - 3]] = target[self._legs[i - 3]]
-        self._last = [x.copy() for x in now]
+            self._same[i] += dt
+            change = np.abs(target[own] - self._targets[i][own]).max()
+            expected = moves and sensor is not Sensor.ENCODERS
+            expected |= bool(change > limits.moved or self.failed & sensor)
+            if sensor is Sensor.WRENCHES:  # a foot in the air may read nothing
+                expected &= abs(now[i][2]) > SWING_LOAD * self._weight
+            if expected and self._same[i] >= limits.frozen_time:
+                found |= sensor
         return found
 
     def _unlike_weight(self, wrenches: Array, moves: bool, dt: float) -> Sensor:
@@ -162,26 +192,27 @@ class SensorGuard:
         self._off_load = max(0.0, self._off_load + dt * change)
         absurd = loads.min() < -limits.pull or loads.max() > limits.most
         self._absurd = self._absurd + dt if absurd else 0.0
-        lasting = self._off_load > limits.load_budget and (moves or self.failed)
+        known = moves or self.failed or total > high  # others may be held by someone
+        lasting = self._off_load > limits.load_budget and known
         wrong = self._absurd > limits.impact or lasting
         return Sensor.WRENCHES if wrong else Sensor.NONE
+
+    def _turns(self, R: Array, omega: Array | None, dt: float) -> Sensor:
+        """An orientation that turns unlike the angular velocity."""
+        if omega is None or not self._last:
+            return Sensor.NONE
+        up, before = R[2], self._last[self._feet][2]
+        turn = up - before + dt * np.cross(omega, up)
+        if np.isfinite(turn).all():
+            share = min(dt / self._options.gyro_time, 1.0)
+            self._unlike = (1.0 - share) * self._unlike + turn
+        wrong = float(np.linalg.norm(self._unlike)) > self._options.unlike_gyro
+        return Sensor.IMU if wrong else Sensor.NONE
 
     def _jumps(self, q: Array, dt: float) -> Sensor:
         """Encoders that changed faster than their joints can, until they change back."""
         if self._last and dt > 0.0:
-            before = np.concatenate(self._last[3:])
-            step = q[np.concatenate(self._legs)] - before
+            step = q[self._joints] - np.concatenate(self._last[-self._feet :])
             jumped = np.abs(step) > 1.5 * self._fastest * dt + self._options.jump
             self._jumped += (jumped * np.sign(step)).astype(np.int64)
         return Sensor.ENCODERS if self._jumped.any() else Sensor.NONE
-
-
-_EACH = (Sensor.WRENCHES, Sensor.IMU, Sensor.ENCODERS)
-_OF_GROUP = (
-    Sensor.WRENCHES,
-    Sensor.WRENCHES,
-    Sensor.IMU,
-    Sensor.ENCODERS,
-    Sensor.ENCODERS,
-)
-_GROUPS = len(_OF_GROUP)
