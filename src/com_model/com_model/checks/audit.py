@@ -17,6 +17,7 @@ from com_model.checks.plausibility import (
     check_limits,
     check_sizes,
     mirror_miss,
+    shaped_links,
 )
 from com_model.dynamics.kinematics import link_poses
 from com_model.exceptions import ComModelError, UrdfError, listing
@@ -100,70 +101,46 @@ def audit(
     """
     if scale_mass is not None and not (math.isfinite(scale_mass) and scale_mass > 0.0):
         raise ComModelError(f"scale_mass: expected kg above 0, got {scale_mass}")
+    title = "no model: the URDF cannot be read"
+    issues: list[Issue] = []
     try:
-        node, text = read_xml(_xml(robot), _SCHEMA)
-    except UrdfError as error:
-        return _report("no model: the URDF cannot be read", [_refusal(error)])
-    issues = [_misspelling(m) for m in find_misspellings(node)]
-    try:
+        xml, path = _source(robot)
+        node, text = read_xml(xml, _SCHEMA)
+        name = repr(node.attributes.get("name", "robot without name"))[1:-1]
+        title = f"{name}: cannot be loaded"
+        issues += [_misspelling(m) for m in find_misspellings(node)]
         urdf = urdf_of(node, text)
+        warnings = ((j.element, *texts) for j in urdf.joints for texts in j.warnings)
+        issues += [Issue("warning", *each) for each in warnings]
+        issues += _check_numbers(node) + _check_inertias(urdf)
+        model = replace(model_of(urdf), path=path)
+        title = f"{name}: {model.n_links} links, {model.n_joints} joints, "
+        title += f"{model.mass:.4f} kg"
+        issues += (
+            _check_masses(model, urdf)
+            + _check_centers(model, urdf)
+            + _check_symmetry(model)
+            + check_sizes(model, urdf, meshes)
+            + check_copies(model, urdf)
+            + check_limits(urdf)
+            + _check_limits(urdf)
+            + _check_scale(model, scale_mass)
+        )
     except UrdfError as error:
-        return _report(_title(node), [*issues, _refusal(error)])
-    issues += [
-        Issue("warning", j.element, *texts) for j in urdf.joints for texts in j.warnings
-    ]
-    issues += _check_numbers(node) + _check_inertias(urdf)
-    try:
-        model = replace(model_of(urdf), path=_path(robot))
-    except UrdfError as error:
-        return _report(_title(node), [*issues, _refusal(error)])
-    issues += (
-        _check_masses(model, urdf)
-        + _check_centers(model, urdf)
-        + _check_symmetry(model)
-        + check_sizes(model, urdf, meshes)
-        + check_copies(model, urdf)
-        + check_limits(urdf)
-    )
-    issues += _check_limits(urdf) + _check_scale(model, scale_mass)
-    return _report(_title(node, model), issues)
+        issues.append(Issue("error", error.element, error.message, error.fix))
+    issues.sort(key=lambda issue: SEVERITIES.index(issue.severity))
+    return AuditReport(title, tuple(issues))
 
 
-def _xml(robot: RobotModel | str | bytes | os.PathLike[str]) -> str | bytes:
+def _source(
+    robot: RobotModel | str | bytes | os.PathLike[str],
+) -> tuple[str | bytes, Path | None]:
+    """A robot's description, and where names of its mesh files count from."""
     if isinstance(robot, RobotModel):
-        return robot.xml
+        return robot.xml, robot.path
     if isinstance(robot, bytes) or (isinstance(robot, str) and "<" in robot):
-        return robot
-    return read_description(robot)
-
-
-def _path(robot: RobotModel | str | bytes | os.PathLike[str]) -> Path | None:
-    """Where names of mesh files count from."""
-    if isinstance(robot, RobotModel):
-        return robot.path
-    if isinstance(robot, bytes) or (isinstance(robot, str) and "<" in robot):
-        return None
-    return Path(robot)
-
-
-def _report(title: str, issues: list[Issue]) -> AuditReport:
-    order = SEVERITIES.index
-    return AuditReport(
-        title, tuple(sorted(issues, key=lambda issue: order(issue.severity)))
-    )
-
-
-def _title(node: Node, model: RobotModel | None = None) -> str:
-    name = repr(node.attributes.get("name", "robot without name"))[1:-1]
-    if model is None:
-        return f"{name}: cannot be loaded"
-    return (
-        f"{name}: {model.n_links} links, {model.n_joints} joints, {model.mass:.4f} kg"
-    )
-
-
-def _refusal(error: UrdfError) -> Issue:
-    return Issue("error", error.element, error.message, error.fix)
+        return robot, None
+    return read_description(robot), Path(robot)
 
 
 def _misspelling(found: Misspelling) -> Issue:
@@ -241,11 +218,8 @@ def _check_masses(model: RobotModel, urdf: Urdf) -> list[Issue]:
     """
     bodies = model.bodies
     owner = dict(zip(model.link_names, bodies.body_of_link.tolist(), strict=True))
-    shaped = {
-        owner.get(node.attributes["name"])  # None: a world link that was dropped
-        for node in urdf.node.all("link")
-        if node.all("visual") or node.all("collision")
-    }
+    # None: a world link that was dropped
+    shaped = {owner.get(name) for name in shaped_links(urdf)}
     groups: dict[str, list[str]] = {"nothing": [], "shape": [], "dummy": []}
     for b in range(1, bodies.count):
         if bodies.mass[b] == 0.0:
@@ -380,27 +354,27 @@ def _check_symmetry(model: RobotModel) -> list[Issue]:
     misses = np.linalg.norm(
         _mirror(centers[left], axis, offset) - centers[right], axis=1
     )
-    issues = []
+    issues, names = [], model.link_names
+    fix = "Where the robot is built symmetrically, mirror the better known of the two"
     for i, (a, b) in enumerate(pairs):
-        masses = model.link_masses[[a, b]]
-        difference = abs(masses[0] - masses[1])
+        masses, message = model.link_masses[[a, b]], ""
         # of the heavier one of left and right
-        if difference > 0.01 * masses.max():
+        if np.ptp(masses) > 0.01 * masses.max():
             message = f"their masses are {masses[0]:.4g} and {masses[1]:.4g} kg"
-            issues.append(_asymmetry(model, a, b, message))
         elif mirrored[i] and masses.min() > 0.0 and misses[i] > 2e-3:
             shown = [np.array2string(model.link_coms[k], precision=4) for k in (a, b)]
             message = (
                 f"their centres of mass are {misses[i] * 1e3:.1f} mm from mirroring each other "
                 f"(in the links' frames {shown[0]} and {shown[1]} m)"
             )
-            issues.append(_asymmetry(model, a, b, message))
         elif mirrored[i] and masses.min() > 0.0:
             inertias = model.link_inertias
             miss = mirror_miss(R[[a, b]], inertias[a], inertias[b], axis)
             if miss > TWIN:
                 message = f"their inertias are {miss:.0%} from mirroring each other"
-                issues.append(_asymmetry(model, a, b, message))
+        if message:
+            element = f"links {names[a]!r} and {names[b]!r}"
+            issues.append(Issue("warning", element, message, fix))
     return issues
 
 
@@ -455,9 +429,3 @@ def _sagittal_plane(left: Array, right: Array) -> tuple[int, float, Array]:
         mirrored = (misses < 2e-3) & (left[:, axis] != right[:, axis])
         planes.append((axis, offset, mirrored))
     return max(planes, key=lambda plane: int(plane[2].sum()))
-
-
-def _asymmetry(model: RobotModel, left: int, right: int, message: str) -> Issue:
-    fix = "Where the robot is built symmetrically, mirror the better known of the two"
-    element = f"links {model.link_names[left]!r} and {model.link_names[right]!r}"
-    return Issue("warning", element, message, fix)

@@ -211,7 +211,7 @@ def check_copies(model: RobotModel, urdf: Urdf) -> list[Issue]:
         Issues of inertials that a fixed child repeats, of frames and placeholders with mass, of
         mass where there is no shape, and of a root that has a shape and no mass.
     """
-    shaped = _shaped(urdf)
+    shaped = shaped_links(urdf)
     return [
         *_repeated(urdf),
         *_frames(urdf, shaped),
@@ -221,8 +221,12 @@ def check_copies(model: RobotModel, urdf: Urdf) -> list[Issue]:
     ]
 
 
-def _shaped(urdf: Urdf) -> set[str]:
-    """Names of the links that have a shape, whether it can be read or not."""
+def shaped_links(urdf: Urdf) -> set[str]:
+    """Names of the links that have a shape, whether it can be read or not.
+
+    Args:
+        urdf: elements of a robot.
+    """
     return {
         node.attributes.get("name", "")
         for node in urdf.node.all("link")
