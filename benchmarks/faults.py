@@ -35,6 +35,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tools/robustness"))
+
+# the harness is no package
 from fault_cases import Fault
 from fault_inputs import TOPICS, input_faults
 from fault_lab import Lab, say

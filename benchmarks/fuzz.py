@@ -30,6 +30,9 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
+# the harness is no package
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tools/robustness"))
+
 SEED = 13
 FULL = 100_000  # inputs
 SECONDS = 420.0  # of a default run, without building what the readers need

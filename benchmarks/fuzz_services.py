@@ -30,11 +30,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from rcl_interfaces.srv import ListParameters
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tools/robustness"))
+
+# the harness is no package
 from fault_lab import Lab, say
 from fault_nodes import CASES, Case
 from faults import wait_until_it_works
 from processes import in_processes
-from rcl_interfaces.srv import ListParameters
 
 from com_demos.background import free_domain_id
 
@@ -153,7 +157,7 @@ def _fuzz(lab: Lab, name: str, count: int, rng: random.Random) -> dict[str, int]
         topic, client = rng.choice(sorted(clients.items()))
         lab.fault = f"request of {topic}"
         pending.append(
-            client.call_async(random_message(client.srv_type.Request, rng, words))
+            client.call_async(random_message(kinds[topic].Request, rng, words))
         )
         figures["requests"] += 1
         if len(pending) == BATCH or number == count - 1:

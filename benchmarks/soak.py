@@ -40,8 +40,6 @@ import rclpy
 import yaml
 from ament_index_python.packages import get_package_prefix
 from diagnostic_msgs.msg import DiagnosticArray
-from fault_cases import Batch
-from fault_lab import SimulatedRobot, say
 from geometry_msgs.msg import WrenchStamped
 from numpy.typing import NDArray
 from rclpy.executors import SingleThreadedExecutor
@@ -49,6 +47,12 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import Imu, JointState
 from trajectory_msgs.msg import JointTrajectory
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tools/robustness"))
+
+# the harness is no package
+from fault_cases import Batch
+from fault_lab import SimulatedRobot, say
 
 from com_msgs.msg import CenterOfMass, IdentificationState, TrunkCom
 from com_ros.conversions import ns_to_stamp, stamp_to_ns

@@ -229,7 +229,9 @@ def converge(
     """Runs Table 2 over N points.
 
     Args:
+        points: N targets: CoMs, pelvis' orientations, poses of the soles.
         pelvis: (3,) m, first place of the pelvis; overwritten.
+        legs: Constants of both legs.
         robot: Packed by com_model.sesc.sesc; overwritten.
         step: m, a of eq. 20.
         precision: m, epsilon.

@@ -264,6 +264,7 @@ def close_form(leg: Record, R: Array, p: Array, near: Array, q: Array) -> int:
     first, then the one nearest to `near`.
 
     Args:
+        leg: Constants of the leg.
         R: (3, 3) orientation of the sole in the pelvis' frame.
         p: (3,) m, its origin there.
         near: (6,) rad.

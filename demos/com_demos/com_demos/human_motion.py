@@ -75,7 +75,9 @@ def com_trajectory(
     not know, position, velocity and an offset of the plates, is fitted to the marker's CoM.
 
     Args:
-        model: By the table; found: identified with it; trial: the person, moving or not.
+        model: The person by the table.
+        found: Identified with that model.
+        trial: The person, moving or not.
         markers: As read_markers() returns them.
         std: m, of each marker along each axis.
 

@@ -166,6 +166,7 @@ class Template:
 
         Args:
             stamp_ns: ns.
+            *runs: Numbers of each run that is contiguous in the message.
         """
         _NATIVE_STAMP.pack_into(self._data, _HEAD, *divmod(stamp_ns, NS_PER_S))
         for (pack_into, at), run in zip(self._runs, runs, strict=True):

@@ -101,7 +101,11 @@ def newton_euler(
     """Inverse dynamics of a robot that nothing touches; see com_model.dynamics.inverse_dynamics.
 
     Args:
-        q, qd, qdd: (n,) rad or m, and their derivatives.
+        robot: Its bodies.
+        q: (n,) rad or m.
+        qd: (n,) rad/s or m/s.
+        qdd: (n,) rad/s^2 or m/s^2.
+        root: Motion of the root link.
         links: Result; its first force and torque are the wrench on the root.
         tau: (n,) result, N m or N.
     """

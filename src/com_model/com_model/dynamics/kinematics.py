@@ -29,6 +29,7 @@ def link_poses(
     and, where it is prismatic, R_world_parent R_0, and d + R_0 a s in place of d.
 
     Args:
+        model: The robot, L links.
         q: (n,) joint positions, rad or m, in the order of model.joint_names.
         R_world_root: (3, 3) orientation of the root link, identity by default; ComModelError where
             it is no rotation.
@@ -160,8 +161,10 @@ def free_axis(axes: Array, points: Array, R_sole: Array, p_sole: Array) -> int:
     Such a leg does not turn its sole about that axis at will.
 
     Args:
-        axes, points: (5, 3) unit axes, and m, of its joints.
-        R_sole, p_sole: Pose of the sole, (3, 3) and (3,) m, in the same frame.
+        axes: (5, 3) unit axes of its joints.
+        points: (5, 3) m, a point of each axis, in the same frame as all of these.
+        R_sole: (3, 3) orientation of the sole.
+        p_sole: (3,) m, its origin.
     """
     J = np.hstack((np.cross(axes, p_sole - points), axes)).T
     columns = np.vstack((np.zeros((3, 3)), R_sole))

@@ -61,9 +61,9 @@ class LogRobot:
         msg = self._imu
         msg.header.stamp = stamp
         R = log.R_world_imu[k]
-        numpy_to_quaternion(Rotation.from_matrix(R).as_quat(), msg.orientation)
-        numpy_to_vector3(log.angular_velocity[k], msg.angular_velocity)
-        numpy_to_vector3(log.specific_force[k], msg.linear_acceleration)
+        msg.orientation = numpy_to_quaternion(Rotation.from_matrix(R).as_quat())
+        msg.angular_velocity = numpy_to_vector3(log.angular_velocity[k])
+        msg.linear_acceleration = numpy_to_vector3(log.specific_force[k])
         return [("joints", self._joints), ("imu", msg)]
 
     def follow(self, msg: JointTrajectory, age_s: float) -> None:

@@ -56,7 +56,7 @@ from com_model.exceptions import MeshError
 from com_model.postures import write_postures
 from com_model.shapes.meshes import load_mesh
 
-ROBOTS = Path(__file__).resolve().parents[1] / "src" / "robot_descriptions"
+ROBOTS = Path(__file__).resolve().parents[2] / "src" / "robot_descriptions"
 START_NS = 1_700_000_000_000_000_000
 SAMPLES = 40
 

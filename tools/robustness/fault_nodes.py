@@ -37,7 +37,7 @@ from com_msgs.srv import CapturePosture, TipAngles
 from com_ros import qos
 from com_ros.conversions import stamp_to_ns
 
-SHARE = Path(__file__).resolve().parents[1] / "src" / "robot_descriptions"
+SHARE = Path(__file__).resolve().parents[2] / "src" / "robot_descriptions"
 COM_TOLERANCE = 0.005  # m, of a CoM that is said to be known
 TRUNK_TOLERANCE = 0.003  # m
 # s, of the inputs: a machine on which other programs run delays messages by the default of 0.2 s
