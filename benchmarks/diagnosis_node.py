@@ -103,7 +103,7 @@ def follow_walk(name: str, seed: int) -> tuple[float, float]:
                 stamp = ns_to_stamp(start_ns + round(1e9 * PERIOD) * sent)
                 reading = Imu()
                 R = log.R[k] @ imu.poses(q)[0][0]
-                rotation_to_quaternion(R, reading.orientation)
+                reading.orientation = rotation_to_quaternion(R)
                 messages: list[tuple[Any, Any]] = [
                     (publisher, WrenchStamped(wrench=numpy_to_wrench(wrench)))
                     for publisher, wrench in zip(wrenches, raw[k], strict=True)

@@ -32,14 +32,10 @@ def quaternion_to_numpy(msg: Quaternion) -> Array:
     return np.array((msg.x, msg.y, msg.z, msg.w))
 
 
-def numpy_to_transform(
-    R: ArrayLike, p: ArrayLike, out: Transform | None = None
-) -> Transform:
-    """Transform of R_ab (3, 3) and p_ab (3,) m; `out` is filled in place if given."""
-    msg = Transform() if out is None else out
-    rotation_to_quaternion(R, msg.rotation)
-    numpy_to_vector3(p, msg.translation)
-    return msg
+def numpy_to_transform(R: ArrayLike, p: ArrayLike) -> Transform:
+    """Transform of R_ab (3, 3) and p_ab (3,) m."""
+    turn, way = rotation_to_quaternion(R), numpy_to_vector3(p)
+    return Transform(rotation=turn, translation=way)
 
 
 def joint_trajectory_to_numpy(msg: JointTrajectory) -> tuple[Array, Array, Array]:

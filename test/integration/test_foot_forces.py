@@ -67,8 +67,8 @@ class Robot:
             joints = numpy_to_joint_state(names, q, (), tau, stamp)
             imu = Imu()
             imu.header.stamp = stamp
-            rotation_to_quaternion(R_imu, imu.orientation)
-            numpy_to_vector3(R_imu.T @ [0.0, 0.0, GRAVITY], imu.linear_acceleration)
+            imu.orientation = rotation_to_quaternion(R_imu)
+            imu.linear_acceleration = numpy_to_vector3(R_imu.T @ [0.0, 0.0, GRAVITY])
             before = len(self.received[0])
             self.world.send("joint_states", joints)
             self.world.send("imu", imu)

@@ -64,7 +64,7 @@ class Robot:
                 self.world.send("joint_states", joints)
             imu = Imu()
             imu.header.stamp = stamp
-            rotation_to_quaternion(turn @ self.R_imu, imu.orientation)
+            imu.orientation = rotation_to_quaternion(turn @ self.R_imu)
             if with_imu:
                 self.world.send("imu", imu)
             for foot in self.robot.config.feet:

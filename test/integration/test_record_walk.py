@@ -83,8 +83,8 @@ class _Walk:
         else:
             R_world_imu = minimal_rotation(log.up[k], np.array([0.0, 0.0, 1.0]))
             imu.orientation = rotation_to_quaternion(R_world_imu)
-        numpy_to_vector3(log.angular_velocity[k], imu.angular_velocity)
-        numpy_to_vector3(log.specific_force[k], imu.linear_acceleration)
+        imu.angular_velocity = numpy_to_vector3(log.angular_velocity[k])
+        imu.linear_acceleration = numpy_to_vector3(log.specific_force[k])
         return {"joint_states": joints, "imu": imu}
 
     def send(self, count, spoil=lambda messages: messages):

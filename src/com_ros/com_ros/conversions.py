@@ -76,34 +76,30 @@ def point_to_numpy(msg: Point | Vector3) -> Array:
 vector3_to_numpy = point_to_numpy
 
 
-def numpy_to_point(values: ArrayLike, out: Point | None = None) -> Point:
+def numpy_to_point(values: ArrayLike) -> Point:
     """Creates a Point message.
 
     Args:
         values: (3,) m.
-        out: filled in place and returned if given.
 
     Raises:
         ConversionError: the shape is wrong.
     """
-    msg = Point() if out is None else out
-    msg.x, msg.y, msg.z = _vector(values, 3, "point")
-    return msg
+    x, y, z = _vector(values, 3, "point")
+    return Point(x=x, y=y, z=z)
 
 
-def numpy_to_vector3(values: ArrayLike, out: Vector3 | None = None) -> Vector3:
+def numpy_to_vector3(values: ArrayLike) -> Vector3:
     """Creates a Vector3 message.
 
     Args:
         values: (3,) of any unit.
-        out: filled in place and returned if given.
 
     Raises:
         ConversionError: the shape is wrong.
     """
-    msg = Vector3() if out is None else out
-    msg.x, msg.y, msg.z = _vector(values, 3, "vector")
-    return msg
+    x, y, z = _vector(values, 3, "vector")
+    return Vector3(x=x, y=y, z=z)
 
 
 def points_to_numpy(msgs: Sequence[Point | Vector3]) -> Array:
@@ -115,22 +111,16 @@ def points_to_numpy(msgs: Sequence[Point | Vector3]) -> Array:
     return np.array([(m.x, m.y, m.z) for m in msgs]).reshape(-1, 3)
 
 
-def numpy_to_points(values: ArrayLike, out: Sequence[Point] = ()) -> list[Point]:
+def numpy_to_points(values: ArrayLike) -> list[Point]:
     """Creates k Point messages.
 
     Args:
         values: (k, 3) m.
-        out: points that are filled in place if there are k of them.
 
     Raises:
         ConversionError: the shape is wrong.
     """
-    rows = _rows(values, 3, "points")
-    if len(out) != len(rows):
-        return [Point(x=x, y=y, z=z) for x, y, z in rows]
-    for point, (x, y, z) in zip(out, rows, strict=True):
-        point.x, point.y, point.z = x, y, z
-    return list(out)
+    return [Point(x=x, y=y, z=z) for x, y, z in _rows(values, 3, "points")]
 
 
 def numpy_to_vectors(values: ArrayLike) -> list[Vector3]:
@@ -155,36 +145,32 @@ def wrench_to_numpy(msg: Wrench) -> Array:
     return np.array((f.x, f.y, f.z, t.x, t.y, t.z))
 
 
-def numpy_to_wrench(values: ArrayLike, out: Wrench | None = None) -> Wrench:
+def numpy_to_wrench(values: ArrayLike) -> Wrench:
     """Creates a Wrench message.
 
     Args:
         values: (6,) force, N, then torque, N m.
-        out: filled in place and returned if given.
 
     Raises:
         ConversionError: the shape is wrong.
     """
-    msg = Wrench() if out is None else out
-    f, t = msg.force, msg.torque
-    f.x, f.y, f.z, t.x, t.y, t.z = _vector(values, 6, "wrench")
-    return msg
+    numbers = _vector(values, 6, "wrench")
+    force, torque = numpy_to_vector3(numbers[:3]), numpy_to_vector3(numbers[3:])
+    return Wrench(force=force, torque=torque)
 
 
 # --- rotations -------------------------------------------------------------------------------
-def numpy_to_quaternion(values: ArrayLike, out: Quaternion | None = None) -> Quaternion:
+def numpy_to_quaternion(values: ArrayLike) -> Quaternion:
     """Creates a Quaternion message.
 
     Args:
         values: (4,) x, y, z, w.
-        out: filled in place and returned if given.
 
     Raises:
         ConversionError: the shape is wrong.
     """
-    msg = Quaternion() if out is None else out
-    msg.x, msg.y, msg.z, msg.w = _vector(values, 4, "quaternion")
-    return msg
+    x, y, z, w = _vector(values, 4, "quaternion")
+    return Quaternion(x=x, y=y, z=z, w=w)
 
 
 def quaternion_to_rotation(msg: Quaternion) -> Array:
@@ -211,17 +197,16 @@ def quaternion_to_rotation(msg: Quaternion) -> Array:
     return np.ascontiguousarray(quaternion_matrix(xyzw)[:3, :3])
 
 
-def rotation_to_quaternion(R: ArrayLike, out: Quaternion | None = None) -> Quaternion:
+def rotation_to_quaternion(R: ArrayLike) -> Quaternion:
     """Creates the Quaternion message of a rotation, with w >= 0.
 
     Args:
         R: (3, 3) rotation matrix.
-        out: filled in place and returned if given.
     """
     T = np.eye(4)
     T[:3, :3] = R
     xyzw = np.asarray(quaternion_from_matrix(T), dtype=np.float64)
-    return numpy_to_quaternion(-xyzw if xyzw[3] < 0.0 else xyzw, out)
+    return numpy_to_quaternion(-xyzw if xyzw[3] < 0.0 else xyzw)
 
 
 def pose_to_numpy(msg: Pose) -> tuple[Array, Array]:
@@ -236,18 +221,14 @@ def pose_to_numpy(msg: Pose) -> tuple[Array, Array]:
     return quaternion_to_rotation(msg.orientation), point_to_numpy(msg.position)
 
 
-def numpy_to_pose(R: ArrayLike, p: ArrayLike, out: Pose | None = None) -> Pose:
+def numpy_to_pose(R: ArrayLike, p: ArrayLike) -> Pose:
     """Creates the Pose message of frame b in frame a.
 
     Args:
         R: (3, 3) R_ab.
         p: (3,) p_ab, m.
-        out: filled in place and returned if given.
     """
-    msg = Pose() if out is None else out
-    rotation_to_quaternion(R, msg.orientation)
-    numpy_to_point(p, msg.position)
-    return msg
+    return Pose(orientation=rotation_to_quaternion(R), position=numpy_to_point(p))
 
 
 def transform_to_numpy(msg: Transform) -> tuple[Array, Array]:

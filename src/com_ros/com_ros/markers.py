@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
-from geometry_msgs.msg import TransformStamped
+from geometry_msgs.msg import Quaternion, Transform, TransformStamped
 from numpy.typing import ArrayLike
 from rclpy.node import Node
 from rclpy.publisher import Publisher
@@ -210,11 +210,11 @@ class MarkerMaker:
         marker.scale.x, marker.scale.y, marker.scale.z = scale
         marker.color.r, marker.color.g, marker.color.b, marker.color.a = color
         if center is not None:
-            numpy_to_point(center, marker.pose.position)
+            marker.pose.position = numpy_to_point(center)
         if R is not None:
-            rotation_to_quaternion(R, marker.pose.orientation)
+            marker.pose.orientation = rotation_to_quaternion(R)
         if points is not None:
-            marker.points = numpy_to_points(points, marker.points)
+            marker.points = numpy_to_points(points)
         return marker
 
 
@@ -280,10 +280,9 @@ class FramePublisher:
         p: ArrayLike,
         R: ArrayLike | None = None,
     ) -> TransformStamped:
-        msg = TransformStamped(child_frame_id=self._prefix + child)
-        msg.header.stamp = stamp
-        msg.header.frame_id = self._prefix + parent
-        numpy_to_vector3(p, msg.transform.translation)
-        if R is not None:
-            rotation_to_quaternion(R, msg.transform.rotation)
-        return msg
+        turn = Quaternion() if R is None else rotation_to_quaternion(R)
+        return TransformStamped(
+            header=Header(stamp=stamp, frame_id=self._prefix + parent),
+            child_frame_id=self._prefix + child,
+            transform=Transform(translation=numpy_to_vector3(p), rotation=turn),
+        )

@@ -42,9 +42,6 @@ def test_vectors_round_trip(to_msg, to_numpy, kind, size):
     msg = to_msg(values)
     assert isinstance(msg, kind)
     np.testing.assert_array_equal(to_numpy(msg), values)
-    out = kind()
-    assert to_msg(values, out) is out
-    np.testing.assert_array_equal(to_numpy(out), values)
     with pytest.raises(
         ConversionError, match=rf"expected shape \({size},\), got \(2,\)"
     ):
@@ -109,7 +106,7 @@ def test_a_quaternion_that_is_none_is_refused(xyzw):
 def test_poses_round_trip(to_msg, to_numpy, kind):
     for R in random_rotations()[:5]:
         p = RNG.normal(size=3)
-        msg = to_msg(R, p, kind())
+        msg = to_msg(R, p)
         assert isinstance(msg, kind)
         R_back, p_back = to_numpy(msg)
         np.testing.assert_allclose(R_back, R, atol=1e-12)

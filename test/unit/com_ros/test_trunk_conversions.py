@@ -72,15 +72,6 @@ def test_unknown_is_nan_in_the_message():
     assert msg.payload_changed_at == Time()
 
 
-def test_a_message_is_filled_again():
-    msg = TrunkCom()
-    assert (
-        numpy_to_trunk_com(unknown_estimate(1.0, "a"), "ding", STAMP, "base", msg)
-        is msg
-    )
-    assert msg.reason == "a"
-
-
 def test_ground_reaction(over_the_wire):
     rng = np.random.default_rng(2)
     forces = rng.normal(size=(4, 3))

@@ -37,6 +37,7 @@ rest and sends no more commands. Parameters: see ccgd_parameters.Parameters.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 from geometry_msgs.msg import Twist
@@ -49,8 +50,8 @@ from com_control.nodes.ccgd_requests import (
     REFUSALS,
     StiffnessCalibration,
     WalkActions,
-    fill_plan,
-    fill_solution,
+    plan_response,
+    solution_response,
     solve_com_ik,
 )
 from com_control.nodes.ccgd_velocity import VelocityFollower
@@ -228,10 +229,9 @@ class CcgdGaitNode(RobotNode[Parameters]):
 
     # --- questions -----------------------------------------------------------------------------
     def _on_plan(self, request: PlanWalk.Request, reply: Reply) -> None:
-        robot, response = self._control.robot, PlanWalk.Response()
+        robot = self._control.robot
         if robot is None:
-            response.reason, response.step = self.waiting, NO_STEP
-            reply(response)
+            reply(PlanWalk.Response(reason=self.waiting, step=NO_STEP))
             return
         reading, defaults = robot.reading, self.parameters.walk.request()
         posture = robot.biped.posture
@@ -242,29 +242,28 @@ class CcgdGaitNode(RobotNode[Parameters]):
             goal = msg_to_request(request.goal, self.parameters.walk_frame)
             return robot.walker.plan(goal.with_defaults(defaults), posture)
 
-        self._do(plan, lambda walk: fill_plan(robot, walk, response), reply)
+        self._do(plan, partial(plan_response, robot), reply)
 
     def _on_solve(self, request: SolveComIk.Request, reply: Reply) -> None:
-        robot, response = self._control.robot, SolveComIk.Response()
+        robot = self._control.robot
         if robot is None:
-            response.reason = self.waiting
-            reply(response)
+            reply(SolveComIk.Response(reason=self.waiting))
             return
-        self._do(
-            lambda: solve_com_ik(robot, request),
-            lambda found: fill_solution(robot, found, response),
-            reply,
-        )
+        solve = partial(solve_com_ik, robot, request)
+        self._do(solve, partial(solution_response, robot), reply)
 
     def _do(
-        self, work: Callable[[], T], fill: Callable[[T | Exception], Any], reply: Reply
+        self,
+        work: Callable[[], T],
+        respond: Callable[[T | Exception], Any],
+        reply: Reply,
     ) -> None:
         """Runs a job in the background and replies with its result or its refusal."""
 
         def hand_on(result: T | Exception) -> None:
             if isinstance(result, Exception) and not isinstance(result, REFUSALS):
                 raise result
-            reply(fill(result))
+            reply(respond(result))
 
         self._jobs.do(work, hand_on)
 

@@ -7,6 +7,7 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PointStamped
 from rclpy.node import Node
+from std_msgs.msg import Header
 from visualization_msgs.msg import MarkerArray
 
 from com_control.nodes.ccgd_parameters import Parameters
@@ -196,9 +197,8 @@ class WalkOutput:
             self._count_at, self._counts = time.monotonic() + 0.05, counts
         if not self._counts[topic]:
             return
-        msg = PointStamped()
-        msg.header.stamp, msg.header.frame_id = stamp, self.frame
-        numpy_to_point(place, msg.point)
+        header = Header(stamp=stamp, frame_id=self.frame)
+        msg = PointStamped(header=header, point=numpy_to_point(place))
         self._points[topic].publish(msg)
 
 

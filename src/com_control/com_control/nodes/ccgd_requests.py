@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
+from geometry_msgs.msg import Pose
 from rclpy.action import ActionServer, CancelResponse
 from rclpy.action.server import ServerGoalHandle
 from rclpy.node import Node
@@ -41,36 +42,31 @@ from com_ros.jobs import BackgroundJobs, DeferredService, Reply, finish_goal
 REFUSALS = (ComControlError, ComModelError, ConversionError)
 
 
-def fill_plan(
-    robot: WalkingRobot, walk: Walk | Exception, response: PlanWalk.Response
-) -> PlanWalk.Response:
-    """Fills the response of PlanWalk.
+def plan_response(robot: WalkingRobot, walk: Walk | Exception) -> PlanWalk.Response:
+    """The response of PlanWalk.
 
     Args:
         robot: whose joints the response names.
         walk: as it was planned, or the error.
-        response: filled.
-
-    Returns:
-        The response.
     """
-    response.step = NO_STEP
     if isinstance(walk, Exception):
-        response.reason = str(walk)
-        if isinstance(walk, PlanError) and walk.step is not None:
-            response.step = walk.step
-        return response
-    response.possible, response.reason = True, walk.note
-    response.duration = float(walk.duration)
-    response.footsteps = [footstep_to_msg(step) for step in walk.plan.steps]
-    response.time = numpy_to_doubles(walk.samples.time)
-    response.com = numpy_to_points(walk.samples.com)
-    response.zmp = numpy_to_points(walk.samples.zmp)
+        step = walk.step if isinstance(walk, PlanError) else None
+        number = NO_STEP if step is None else step
+        return PlanWalk.Response(reason=str(walk), step=number)
     path = walk.path
-    response.trajectory = numpy_to_joint_trajectory(
-        robot.names, path.time, path.q, path.qd, ns_to_stamp(0)
+    return PlanWalk.Response(
+        possible=True,
+        reason=walk.note,
+        step=NO_STEP,
+        duration=float(walk.duration),
+        footsteps=[footstep_to_msg(step) for step in walk.plan.steps],
+        time=numpy_to_doubles(walk.samples.time),
+        com=numpy_to_points(walk.samples.com),
+        zmp=numpy_to_points(walk.samples.zmp),
+        trajectory=numpy_to_joint_trajectory(
+            robot.names, path.time, path.q, path.qd, ns_to_stamp(0)
+        ),
     )
-    return response
 
 
 def solve_com_ik(robot: WalkingRobot, request: SolveComIk.Request) -> ComSolution:
@@ -94,30 +90,30 @@ def solve_com_ik(robot: WalkingRobot, request: SolveComIk.Request) -> ComSolutio
     return robot.ik.solve(point_to_numpy(request.com), soles, pelvis)
 
 
-def fill_solution(
-    robot: WalkingRobot, found: ComSolution | Exception, response: SolveComIk.Response
+def solution_response(
+    robot: WalkingRobot, found: ComSolution | Exception
 ) -> SolveComIk.Response:
-    """Fills the response of SolveComIk.
+    """The response of SolveComIk.
 
     Args:
         robot: whose joints the response names.
         found: the solution, or the error.
-        response: filled.
-
-    Returns:
-        The response.
     """
-    response.joint_names = list(robot.names)
+    names = list(robot.names)
     if isinstance(found, Exception):
-        numpy_to_point(np.full(3, np.nan), response.nearest)
-        response.reason = str(found)
-        return response
-    response.reached, response.reason = found.reached, found.reason
-    numpy_to_point(found.nearest, response.nearest)
-    response.joint_positions = numpy_to_doubles(found.q)
-    if found.reached:
-        numpy_to_pose(found.R_world_root, found.p_world_root, response.root)
-    return response
+        nothing = numpy_to_point(np.full(3, np.nan))
+        return SolveComIk.Response(
+            joint_names=names, nearest=nothing, reason=str(found)
+        )
+    root = found.R_world_root, found.p_world_root
+    return SolveComIk.Response(
+        joint_names=names,
+        reached=found.reached,
+        reason=found.reason,
+        nearest=numpy_to_point(found.nearest),
+        joint_positions=numpy_to_doubles(found.q),
+        root=numpy_to_pose(*root) if found.reached else Pose(),
+    )
 
 
 def _posture(robot: WalkingRobot, request: SolveComIk.Request) -> np.ndarray:

@@ -29,6 +29,7 @@ are sent until ~/start.
 Parameters: see Parameters.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,6 +38,7 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PointStamped, Vector3Stamped
 from rclpy.node import Node
 from sensor_msgs.msg import Imu
+from std_msgs.msg import Header
 from visualization_msgs.msg import MarkerArray
 
 from com_control.balance.balancer import BalanceOptions, BalanceStep, StandingLimits
@@ -57,7 +59,7 @@ from com_ros.conversions import (
     NS_PER_S,
     Array,
     ns_to_stamp,
-    numpy_to_point,
+    numpy_to_points,
     numpy_to_vector3,
     point_to_numpy,
     stamp_to_ns,
@@ -239,14 +241,12 @@ class BalanceOutput:
         Returns:
             The message of the state.
         """
-        state = make_state(session.state, session.reason, stamp, self.frame)
-        state.feet = list(session.feet)
+        friction = session.options.friction
+        phase = session.state, session.reason, stamp, self.frame
+        state = make_state(*phase, step, friction, session.feet)
         if step is not None:
-            set_step(state, step, session.options.friction)
-            msg = Vector3Stamped()
-            msg.header.stamp, msg.header.frame_id = stamp, self.frame
-            numpy_to_vector3(step.com - step.reference, msg.vector)
-            self._error.publish(msg)
+            error = numpy_to_vector3(step.com - step.reference)
+            self._error.publish(Vector3Stamped(header=state.header, vector=error))
         self._state.publish(state)
         return state
 
@@ -295,42 +295,47 @@ class BalanceOutput:
         )
 
 
-def make_state(state: int, reason: str, stamp: Time, frame: str) -> BalanceState:
-    """A BalanceState message with all numbers NaN.
+def make_state(
+    state: int,
+    reason: str,
+    stamp: Time,
+    frame: str,
+    step: BalanceStep | None = None,
+    friction: float = np.inf,
+    feet: Sequence[str] = (),
+) -> BalanceState:
+    """A BalanceState message.
 
     Args:
         state: a value of BalanceState.
         reason: for it.
         stamp: of the joint_states.
         frame: of its points.
-    """
-    nan = float("nan")
-    msg = BalanceState(state=int(state), reason=reason)
-    msg.header.stamp, msg.header.frame_id = stamp, frame
-    for point in (msg.com_desired, msg.com_reference, msg.com):
-        point.x = point.y = point.z = nan
-    msg.com_error = msg.support_margin = msg.slope = nan
-    return msg
-
-
-def set_step(msg: BalanceState, step: BalanceStep, friction: float) -> None:
-    """Sets the fields of a BalanceState message that a control step determines.
-
-    Args:
-        msg: changed.
-        step: of the control.
+        step: of the control; None: its numbers are NaN.
         friction: coefficient of the ground, for beyond_friction.
+        feet: names of the feet that stand.
     """
-    numpy_to_point(step.desired, msg.com_desired)
-    numpy_to_point(step.reference, msg.com_reference)
-    numpy_to_point(step.com, msg.com)
-    msg.com_error, msg.support_margin, msg.slope = (
-        step.error,
-        step.margin,
-        step.frame.slope,
+    points, numbers = np.full((3, 3), np.nan), (np.nan,) * 3
+    if step is not None:
+        points = np.array([step.desired, step.reference, step.com])
+        numbers = step.error, step.margin, step.frame.slope
+    desired, reference, com = numpy_to_points(points)
+    error, margin, slope = numbers
+    return BalanceState(
+        header=Header(stamp=stamp, frame_id=frame),
+        state=int(state),
+        reason=reason,
+        feet=list(feet),
+        com_desired=desired,
+        com_reference=reference,
+        com=com,
+        com_error=error,
+        support_margin=margin,
+        slope=slope,
+        held_at_margin=step is not None and step.held,
+        limited=step is not None and bool(step.limits),
+        beyond_friction=bool(np.tan(slope) > friction),
     )
-    msg.held_at_margin, msg.limited = step.held, bool(step.limits)
-    msg.beyond_friction = bool(np.tan(step.frame.slope) > friction)
 
 
 LEVELS = {

@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from std_msgs.msg import Header
 from trajectory_msgs.msg import JointTrajectory
 
 from com_control.exceptions import MotionError
@@ -317,6 +318,7 @@ class MotionPlayerNode(RobotNode[Parameters]):
     def _publish_state(self, waiting: str) -> None:
         player = self._player
         msg = MotionState(
+            header=Header(stamp=ns_to_stamp(self._time_ns)),
             state=int(
                 MotionPhase.UNKNOWN
                 if waiting and player.state not in UNDER_WAY
@@ -332,7 +334,6 @@ class MotionPlayerNode(RobotNode[Parameters]):
             tracking_error=player.guard.error,
             tracking_joint=player.guard.joint,
         )
-        msg.header.stamp = ns_to_stamp(self._time_ns)
         self._state.publish(msg)
 
     def watch(self) -> None:

@@ -34,6 +34,7 @@ from typing import Any
 import numpy as np
 from geometry_msgs.msg import Twist
 from sensor_msgs.msg import Imu
+from std_msgs.msg import Header
 
 from com_control.command_guard import GuardOptions
 from com_control.trot.parameters import GaitParameters
@@ -258,19 +259,22 @@ class TrotGaitNode(RobotNode[Parameters]):
 
     # --- outputs -----------------------------------------------------------------------------
     def _publish_phase(self, command: TrotCommand | None, stamp: Any) -> None:
-        gait, session, msg = None, self._session, GaitPhase()
-        if command is not None:
-            gait, msg.state = command.gait, int(command.state)
-            msg.stance = command.stance.tolist()
-        msg.header.stamp, msg.header.frame_id = stamp, session.gait.model.root_link
-        msg.legs = [leg.name for leg in session.gait.legs]
-        msg.reason = session.reason or ("; ".join(gait.problems) if gait else "")
-        msg.phase = gait.phase if gait else float("nan")
-        msg.com_shift = gait.com_shift if gait else np.zeros(2)
-        msg.saturated = bool(gait and gait.saturated)
+        session, gait = self._session, command and command.gait
+        problems = "; ".join(gait.problems) if gait else ""
+        frame = session.gait.model.root_link
+        msg = GaitPhase(
+            header=Header(stamp=stamp, frame_id=frame),
+            state=int(command.state) if command else GaitPhase.UNKNOWN,
+            stance=command.stance.tolist() if command else [False] * 4,
+            legs=[leg.name for leg in session.gait.legs],
+            reason=session.reason or problems,
+            phase=gait.phase if gait else float("nan"),
+            com_shift=gait.com_shift if gait else np.zeros(2),
+            saturated=bool(gait and gait.saturated),
+        )
         self._phase.publish(msg)
-        if gait and gait.problems:
-            self.log.warn("gait", f"the gait is held back: {'; '.join(gait.problems)}")
+        if problems:
+            self.log.warn("gait", f"the gait is held back: {problems}")
 
     # --- services and timeouts ---------------------------------------------------------------
     def _start(self) -> str:

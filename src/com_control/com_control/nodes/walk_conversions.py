@@ -66,9 +66,8 @@ def footstep_to_msg(step: Footstep) -> msgs.Footstep:
     Args:
         step: in the frame of the walk.
     """
-    msg = msgs.Footstep(side=NUMBERS[step.side], yaw=float(step.yaw))
-    numpy_to_point(step.position, msg.position)
-    return msg
+    place = numpy_to_point(step.position)
+    return msgs.Footstep(side=NUMBERS[step.side], position=place, yaw=float(step.yaw))
 
 
 def msg_to_request(msg: WalkGoal, frame: str) -> WalkRequest:
@@ -127,8 +126,7 @@ def make_walk_state(
     msg.com_offset = msg.com_offset_std = UNKNOWN[:2]
     msg.header.stamp, msg.header.frame_id = stamp, frame
     points = {name: known.pop(name, UNKNOWN) for name in _POINTS}
-    for name, point in points.items():
-        numpy_to_point(point, getattr(msg, name))
+    known |= {name: numpy_to_point(point) for name, point in points.items()}
     for name, value in known.items():
         setattr(msg, name, value)
     msg.com_error = dist(points["com"], points["com_reference"])

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from builtin_interfaces.msg import Time
 from numpy.typing import ArrayLike
+from std_msgs.msg import Header
 
 from com_estimation.whole_body.com_state import ComState, Ground
 from com_model.status import Status
@@ -40,37 +41,27 @@ def center_of_mass_to_numpy(msg: CenterOfMass) -> ComState:
     )
 
 
-def numpy_to_center_of_mass(
-    state: ComState, stamp: Time, frame: str, out: CenterOfMass | None = None
-) -> CenterOfMass:
+def numpy_to_center_of_mass(state: ComState, stamp: Time, frame: str) -> CenterOfMass:
     """Converts a state to a CenterOfMass message.
 
     Args:
         state: of the CoM, in the frame of the root link.
         stamp: of the joint_states that it was computed from.
         frame: name of the root link's frame, with the prefix.
-        out: filled in place if given.
-
-    Returns:
-        The message, `out` if given.
     """
-    msg = CenterOfMass() if out is None else out
-    header = msg.header
-    header.stamp, header.frame_id = stamp, frame
-    msg.status = int(state.status)
-    msg.reason = state.reason
-    msg.mass = float(state.mass)
-    msg.ground = int(state.ground)
-    msg.support_margin = float(state.margin)
-    msg.contacts = list(state.contacts)
-    for values, vector in (
-        (state.position, msg.position),
-        (state.velocity, msg.velocity),
-        (state.gravity, msg.gravity),
-        (state.projection, msg.projection),
-    ):
-        vector.x, vector.y, vector.z = values.tolist()
-    return msg
+    return CenterOfMass(
+        header=Header(stamp=stamp, frame_id=frame),
+        status=int(state.status),
+        reason=state.reason,
+        mass=float(state.mass),
+        position=cv.numpy_to_point(state.position),
+        velocity=cv.numpy_to_vector3(state.velocity),
+        gravity=cv.numpy_to_vector3(state.gravity),
+        ground=int(state.ground),
+        projection=cv.numpy_to_point(state.projection),
+        support_margin=float(state.margin),
+        contacts=list(state.contacts),
+    )
 
 
 def numpy_to_com_jacobian(
@@ -79,7 +70,6 @@ def numpy_to_com_jacobian(
     position: ArrayLike,
     stamp: Time,
     frame: str,
-    out: ComJacobian | None = None,
 ) -> ComJacobian:
     """Converts a Jacobian to a ComJacobian message.
 
@@ -89,25 +79,23 @@ def numpy_to_com_jacobian(
         position: (3,) m, the CoM in `frame`.
         stamp: of the joint_states that they were computed from.
         frame: name of the root link's frame, with the prefix.
-        out: filled in place if given; keeps its names when they are the same list.
 
     Returns:
-        The message, `out` if given; the matrix is row-major.
+        The message; the matrix is row-major.
 
     Raises:
         ConversionError: the matrix has not one column for each name.
     """
-    msg = ComJacobian() if out is None else out
     if np.shape(matrix) != (3, len(names)):
         raise ConversionError(
             f"matrix: expected shape (3, {len(names)}), got {np.shape(matrix)}"
         )
-    msg.header.stamp, msg.header.frame_id = stamp, frame
-    if msg.joint_names is not names:
-        msg.joint_names = names if isinstance(names, list) else list(names)
-    msg.matrix = cv.numpy_to_doubles(matrix)
-    cv.numpy_to_point(position, msg.position)
-    return msg
+    return ComJacobian(
+        header=Header(stamp=stamp, frame_id=frame),
+        joint_names=list(names),
+        matrix=cv.numpy_to_doubles(matrix),
+        position=cv.numpy_to_point(position),
+    )
 
 
 def numpy_to_sesc_chain(
@@ -128,9 +116,6 @@ def numpy_to_sesc_chain(
         stamp: of the joint_states that the points belong to.
         frame: name of the root link's frame, with the prefix.
 
-    Returns:
-        A new message.
-
     Raises:
         ConversionError: the sizes do not fit together.
     """
@@ -138,8 +123,10 @@ def numpy_to_sesc_chain(
     if not len(links) == n_parameters == n_points - 1:
         sizes = f"{len(links)} links, {n_parameters} parameters, {n_points} points"
         raise ConversionError(f"sesc: {sizes}; expected K, K and K + 1")
-    msg = SescChain(mass=float(mass), links=list(links))
-    msg.header.stamp, msg.header.frame_id = stamp, frame
-    msg.parameters = cv.numpy_to_vectors(parameters)
-    msg.points = cv.numpy_to_points(points)
-    return msg
+    return SescChain(
+        header=Header(stamp=stamp, frame_id=frame),
+        mass=float(mass),
+        links=list(links),
+        parameters=cv.numpy_to_vectors(parameters),
+        points=cv.numpy_to_points(points),
+    )

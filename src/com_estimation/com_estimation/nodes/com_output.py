@@ -7,6 +7,7 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point32, PointStamped, PolygonStamped
 from numpy.typing import NDArray
 from rclpy.node import Node
+from std_msgs.msg import Header
 from visualization_msgs.msg import Marker, MarkerArray
 
 from com_estimation.nodes.com_conversions import (
@@ -34,7 +35,7 @@ LIFETIME_NS = NS_PER_S  # markers vanish after this when the node ends
 
 
 class ComWriter:
-    """Publishes states of the CoM on one topic, reusing one message.
+    """Publishes states of the CoM on one topic.
 
     Args:
         node: that publishes.
@@ -42,7 +43,7 @@ class ComWriter:
     """
 
     def __init__(self, node: Node, topic: str) -> None:
-        self._writer, self._msg = Writer(node, CenterOfMass, topic), CenterOfMass()
+        self._writer = Writer(node, CenterOfMass, topic)
 
     def publish(self, state: ComState, stamp_ns: int, frame: str) -> None:
         """Publishes a state.
@@ -61,9 +62,7 @@ class ComWriter:
         runs = [state.mass, *p, *v, *g], [*state.projection.tolist(), state.margin]
 
         def make() -> CenterOfMass:
-            return numpy_to_center_of_mass(
-                state, ns_to_stamp(stamp_ns), frame, self._msg
-            )
+            return numpy_to_center_of_mass(state, ns_to_stamp(stamp_ns), frame)
 
         self._writer.publish(text, stamp_ns, runs, make)
 
@@ -88,9 +87,6 @@ class ComOutput:
             if with_jacobian
             else None
         )
-        self._point_msg, self._jacobian_msg = PointStamped(), ComJacobian()
-        self._model: RobotModel | None = None
-        self._frame, self._joint_names = "", list[str]()
         self._count_at, self._to_point, self._to_jacobian = 0.0, False, False
 
     def publish(self, state: ComState, stamp_ns: int, model: RobotModel | None) -> None:
@@ -101,11 +97,7 @@ class ComOutput:
             stamp_ns: ns, stamp of the joint_states that it was computed from.
             model: the robot, which names root link and joints; None: unknown yet.
         """
-        if model is not self._model:
-            self._model = model
-            self._frame = "" if model is None else self._prefix + model.root_link
-            self._joint_names = [] if model is None else list(model.joint_names)
-        frame = self._frame
+        frame = "" if model is None else self._prefix + model.root_link
         self._com.publish(state, stamp_ns, frame)
         if state.jacobian is None:
             return
@@ -119,17 +111,13 @@ class ComOutput:
                 jacobian is not None and jacobian.get_subscription_count() > 0
             )
         if self._to_point:
-            point = self._point_msg
-            point.header.stamp, point.header.frame_id = ns_to_stamp(stamp_ns), frame
-            numpy_to_point(state.position, point.point)
-            self._point.publish(point)
-        if self._jacobian is not None and self._to_jacobian:
-            matrix, position, out = state.jacobian, state.position, self._jacobian_msg
-            stamp = ns_to_stamp(stamp_ns)
+            header = Header(stamp=ns_to_stamp(stamp_ns), frame_id=frame)
+            point = numpy_to_point(state.position)
+            self._point.publish(PointStamped(header=header, point=point))
+        if self._jacobian is not None and self._to_jacobian and model is not None:
+            where = state.position, ns_to_stamp(stamp_ns), frame
             self._jacobian.publish(
-                numpy_to_com_jacobian(
-                    self._joint_names, matrix, position, stamp, frame, out
-                )
+                numpy_to_com_jacobian(model.joint_names, state.jacobian, *where)
             )
 
 
@@ -196,8 +184,8 @@ class ComDisplay:
 
     def _polygon(self, state: ComState, frame: str, stamp: Time) -> PolygonStamped:
         """The support polygon; without points where it is unknown."""
-        msg, polygon = PolygonStamped(), state.support_polygon()
-        msg.header.stamp, msg.header.frame_id = stamp, frame
+        polygon, header = state.support_polygon(), Header(stamp=stamp, frame_id=frame)
+        msg = PolygonStamped(header=header)
         for x, y, z in [] if polygon is None else polygon.vertices.tolist():
             msg.polygon.points.append(Point32(x=x, y=y, z=z))
         return msg

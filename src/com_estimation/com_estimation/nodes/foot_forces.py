@@ -24,6 +24,7 @@ from typing import Any
 
 from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import Imu
+from std_msgs.msg import Header
 
 from com_estimation.trunk.interface import Sample
 from com_estimation.whole_body.foot_forces import (
@@ -84,9 +85,7 @@ class FootForcesNode(RobotNode[Parameters]):
             )
             for foot in feet
         ]
-        self._messages = [WrenchStamped() for _ in feet]
-        for foot, msg in zip(feet, self._messages, strict=True):
-            msg.header.frame_id = prefix + foot.wrench_frame
+        self._frames = [prefix + foot.wrench_frame for foot in feet]
         self._forces = self.create_publisher(GroundReaction, "foot_forces", RESULT)
         self._summary = GroundReaction(
             method="inverse_dynamics",
@@ -171,10 +170,9 @@ class FootForcesNode(RobotNode[Parameters]):
     def _publish(self, found: FootWrenches, stamp_ns: int) -> None:
         self._found, stamp = found, ns_to_stamp(stamp_ns)
         for i, foot in enumerate(self._config.feet):
-            msg = self._messages[i]
-            msg.header.stamp = stamp
-            numpy_to_wrench(foot.wrench_sign * found.wrenches[i], msg.wrench)
-            self._publishers[i].publish(msg)
+            header = Header(stamp=stamp, frame_id=self._frames[i])
+            wrench = numpy_to_wrench(foot.wrench_sign * found.wrenches[i])
+            self._publishers[i].publish(WrenchStamped(header=header, wrench=wrench))
         if self._forces.get_subscription_count():
             msg = self._summary
             msg.header.stamp = stamp

@@ -33,7 +33,7 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import Imu
-from std_msgs.msg import Bool, String
+from std_msgs.msg import Bool, Header, String
 from visualization_msgs.msg import MarkerArray
 
 from com_estimation.humanoid.diagnosis import Event, EventKind, Finding
@@ -429,14 +429,14 @@ def _diagnosis(
         dcm=estimate.dcm,
         margin=estimate.margin,
         fall_warning=estimate.fall_warning,
+        header=Header(stamp=stamp, frame_id=frame),
+        com_correction=cv.numpy_to_vector3(estimate.correction),
+        impulse=cv.numpy_to_vector3(np.full(3, np.nan)),
     )
-    msg.header.stamp, msg.header.frame_id = stamp, frame
-    cv.numpy_to_vector3(estimate.correction, msg.com_correction)
-    cv.numpy_to_vector3(np.full(3, np.nan), msg.impulse)
     if diagnosis.events:
         event = diagnosis.events[-1]
         msg.event, msg.event_start = int(event.kind), _stamp(event.start)
-        cv.numpy_to_vector3(event.impulse, msg.impulse)
+        msg.impulse = cv.numpy_to_vector3(event.impulse)
     return msg
 
 

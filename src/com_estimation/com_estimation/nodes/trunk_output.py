@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from builtin_interfaces.msg import Time
 from rclpy.node import Node
-from std_msgs.msg import String
+from std_msgs.msg import Header, String
 from visualization_msgs.msg import Marker, MarkerArray
 
 from com_estimation.nodes.trunk_robot import Parameters, TrunkRobot
@@ -41,7 +41,6 @@ class TrunkOutput:
         self.set_rate(p.publish_rate_hz)
         self._trunk = node.create_publisher(TrunkCom, "trunk_com", RESULT)
         self._forces = node.create_publisher(GroundReaction, "ground_reaction", RESULT)
-        self._trunk_msg, self._forces_msg = TrunkCom(), GroundReaction()
         self._due = -math.inf  # s, when the next one is
         self._status: Status | None = None
 
@@ -71,13 +70,12 @@ class TrunkOutput:
             return False
         self._status = estimate.status
         frame = robot.frame if robot else ""
-        msg = numpy_to_trunk_com(estimate, self._method, stamp, frame, self._trunk_msg)
-        self._trunk.publish(msg)
+        self._trunk.publish(numpy_to_trunk_com(estimate, self._method, stamp, frame))
         if robot is not None and self._forces.get_subscription_count():
             legs, latest = robot.legs, robot.pipeline.meter.latest
             names, feet = [leg.name for leg in legs], [leg.foot.frame for leg in legs]
-            out = latest, names, feet, stamp, robot.frame, self._forces_msg
-            self._forces.publish(numpy_to_ground_reaction(*out))
+            reaction = latest, names, feet, stamp, robot.frame
+            self._forces.publish(numpy_to_ground_reaction(*reaction))
         return True
 
     def _is_due(self, time: float) -> bool:
@@ -220,11 +218,7 @@ def _size(robot: TrunkRobot) -> float:
 
 
 def numpy_to_trunk_com(
-    estimate: TrunkEstimate,
-    method: str,
-    stamp: Time,
-    frame: str,
-    out: TrunkCom | None = None,
+    estimate: TrunkEstimate, method: str, stamp: Time, frame: str
 ) -> TrunkCom:
     """Converts an estimate to a TrunkCom message.
 
@@ -233,31 +227,29 @@ def numpy_to_trunk_com(
         method: the estimator's name.
         stamp: of the sample that it was computed from.
         frame: name of the root link's frame, with the prefix.
-        out: filled in place if given.
 
     Returns:
-        The message, `out` if given; payload_changed_at is 0 where no change was noticed.
+        The message; payload_changed_at is 0 where no change was noticed.
     """
-    msg = TrunkCom() if out is None else out
-    msg.header.stamp, msg.header.frame_id = stamp, frame
-    msg.status = int(estimate.status)
-    msg.reason = estimate.reason
-    msg.method = method
-    cv.numpy_to_point(estimate.com, msg.position)
-    cv.numpy_to_vector3(estimate.offset_from_urdf, msg.offset_from_urdf)
-    cv.numpy_to_vector3(estimate.offset_from_center, msg.offset_from_center)
-    msg.covariance = np.ascontiguousarray(estimate.covariance, dtype=np.float64).ravel()
-    cv.numpy_to_vector3(estimate.repeatability, msg.repeatability)
-    msg.limited_by = estimate.limited_by
-    msg.mass = float(estimate.mass)
-    msg.mass_std = float(estimate.mass_std)
-    msg.robot_com_std = float(estimate.robot_com_std)
-    msg.observable = estimate.observable.tolist()
     changed = estimate.payload_changed_at
-    msg.payload_changed_at = ns_to_stamp(
-        round(changed * NS_PER_S) if changed > 0.0 else 0
+    changed_ns = round(changed * NS_PER_S) if changed > 0.0 else 0
+    return TrunkCom(
+        header=Header(stamp=stamp, frame_id=frame),
+        status=int(estimate.status),
+        reason=estimate.reason,
+        method=method,
+        position=cv.numpy_to_point(estimate.com),
+        offset_from_urdf=cv.numpy_to_vector3(estimate.offset_from_urdf),
+        offset_from_center=cv.numpy_to_vector3(estimate.offset_from_center),
+        covariance=np.asarray(estimate.covariance, dtype=np.float64).ravel(),
+        repeatability=cv.numpy_to_vector3(estimate.repeatability),
+        limited_by=estimate.limited_by,
+        mass=float(estimate.mass),
+        mass_std=float(estimate.mass_std),
+        robot_com_std=float(estimate.robot_com_std),
+        observable=estimate.observable.tolist(),
+        payload_changed_at=ns_to_stamp(changed_ns),
     )
-    return msg
 
 
 def numpy_to_ground_reaction(
@@ -266,7 +258,6 @@ def numpy_to_ground_reaction(
     feet: Sequence[str],
     stamp: Time,
     frame: str,
-    out: GroundReaction | None = None,
 ) -> GroundReaction:
     """Converts the forces on the feet to a GroundReaction message.
 
@@ -276,16 +267,13 @@ def numpy_to_ground_reaction(
         feet: frames of their soles.
         stamp: of the sample that they were computed from.
         frame: name of the root link's frame, with the prefix.
-        out: filled in place if given.
-
-    Returns:
-        The message, `out` if given.
     """
-    msg = GroundReaction() if out is None else out
-    msg.header.stamp, msg.header.frame_id = stamp, frame
-    msg.method = reaction.method
-    msg.legs, msg.feet = list(legs), list(feet)
-    msg.forces = cv.numpy_to_vectors(reaction.forces)
-    msg.force_std = cv.numpy_to_vectors(reaction.std)
-    msg.contact = reaction.contact.tolist()
-    return msg
+    return GroundReaction(
+        header=Header(stamp=stamp, frame_id=frame),
+        method=reaction.method,
+        legs=list(legs),
+        feet=list(feet),
+        forces=cv.numpy_to_vectors(reaction.forces),
+        force_std=cv.numpy_to_vectors(reaction.std),
+        contact=reaction.contact.tolist(),
+    )

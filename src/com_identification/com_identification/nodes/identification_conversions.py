@@ -235,18 +235,20 @@ def numpy_to_walk_result(walk: "WalkResult") -> msgs.IdentificationResult:
     msg.weakly_identifiable = [f"{name} stays at the URDF" for name in unknown]
     std = np.sqrt(np.diag(walk.covariance))
     for i, name in enumerate(unknowns.body_names):
-        body = msgs.IdentifiedBody(name=name, trusted=name not in unknown)
+        known: dict[str, Any] = {"name": name, "trusted": name not in unknown}
         for key, z, stds in (
             ("", walk.z, std),
             ("prior_", unknowns.mean, unknowns.std),
         ):
             values, spread = unknowns.eta(z)[i], unknowns.eta(stds)[i]
             mass = float(np.exp(2.0 * values[0]))
-            setattr(body, f"{key}mass", mass)
-            setattr(body, f"{key}mass_std", float(2.0 * mass * spread[0]))
-            cv.numpy_to_point(values[7:], getattr(body, f"{key}com"))
-            cv.numpy_to_vector3(spread[7:], getattr(body, f"{key}com_std"))
-        msg.bodies.append(body)
+            known |= {
+                f"{key}mass": mass,
+                f"{key}mass_std": float(2.0 * mass * spread[0]),
+                f"{key}com": cv.numpy_to_point(values[7:]),
+                f"{key}com_std": cv.numpy_to_vector3(spread[7:]),
+            }
+        msg.bodies.append(msgs.IdentifiedBody(**known))
     return msg
 
 

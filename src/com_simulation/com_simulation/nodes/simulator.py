@@ -126,16 +126,16 @@ class SensorOutput:
         """
         truth, trunk, imu = self._truth[1], self._trunk[1], self._imu[1]
         truth.mass, trunk.mass = reading.mass, reading.trunk_mass
-        cv.numpy_to_point(reading.com, truth.position)
-        cv.numpy_to_vector3(reading.com_velocity, truth.velocity)
-        cv.numpy_to_vector3(reading.gravity, truth.gravity)
-        cv.numpy_to_point(reading.trunk_com, trunk.position)
-        cv.numpy_to_vector3(reading.gravity, trunk.gravity)
-        cv.numpy_to_quaternion(reading.imu_orientation, imu.orientation)
-        cv.numpy_to_vector3(reading.angular_velocity, imu.angular_velocity)
-        cv.numpy_to_vector3(reading.specific_force, imu.linear_acceleration)
+        truth.position = cv.numpy_to_point(reading.com)
+        truth.velocity = cv.numpy_to_vector3(reading.com_velocity)
+        truth.gravity = cv.numpy_to_vector3(reading.gravity)
+        trunk.position = cv.numpy_to_point(reading.trunk_com)
+        trunk.gravity = cv.numpy_to_vector3(reading.gravity)
+        imu.orientation = cv.numpy_to_quaternion(reading.imu_orientation)
+        imu.angular_velocity = cv.numpy_to_vector3(reading.angular_velocity)
+        imu.linear_acceleration = cv.numpy_to_vector3(reading.specific_force)
         for (_, msg), wrench in zip(self._wrenches, reading.wrenches, strict=True):
-            cv.numpy_to_wrench(wrench, msg.wrench)
+            msg.wrench = cv.numpy_to_wrench(wrench)
         joints = reading.position, reading.velocity, reading.effort
         cv.numpy_to_joint_state(self._names, *joints, stamp, self._joints[1])
         for publisher, msg in (

@@ -16,7 +16,7 @@ from com_control.balance.session import (
     StandingLimits,
 )
 from com_control.exceptions import BalanceError
-from com_control.nodes.com_balancer import make_state, set_step
+from com_control.nodes.com_balancer import make_state
 from com_model import Sesc, link_pose
 from com_model.dynamics import GRAVITY
 from com_ros.conversions import point_to_numpy
@@ -159,7 +159,10 @@ def test_steep_ground_is_said(robot, model, config):
         msg.slope,
     ]
     assert np.isnan([*unknown, msg.support_margin]).all()
-    set_step(msg, step, 0.1)
+    msg = make_state(
+        BalancePhase.BALANCING, "held", Time(sec=3), "balance", step, 0.1, ["l_sole"]
+    )
+    assert msg.feet == ["l_sole"]
     assert (msg.state, msg.reason) == (BalancePhase.BALANCING, "held")
     assert (msg.header.stamp.sec, msg.header.frame_id) == (3, "balance")
     points = zip((msg.com_desired, msg.com_reference, msg.com), POINTS, strict=True)
