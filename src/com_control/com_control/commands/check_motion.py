@@ -8,9 +8,10 @@ from com_control.motion.csv_file import UNITS, read_motion
 from com_control.motion.limits import check_motion
 from com_control.motion.motion import MotionLayout
 from com_model import ComModelError, load_robot
-from com_model.commands import add_robot, command_parser
+from com_model.commands import add_robot, command_parser, reports_errors
 
 
+@reports_errors("check_motion", 2, ComModelError)
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line: checks a motion file against the limits of a robot's joints.
 
@@ -51,19 +52,16 @@ def run_with_layout(
         command: called with the arguments and the layout; returns the exit status.
 
     Returns:
-        The exit status; 2 where an input cannot be used.
+        The exit status.
+
+    Raises:
+        ComModelError: an input cannot be used.
     """
     add_robot(parser)
     parser.add_argument("--layout", required=True, help="meaning of the columns (yaml)")
     arguments = parser.parse_args(argv)
-    try:
-        model, config = load_robot(arguments.robot, arguments.config)
-        return command(
-            arguments, MotionLayout.from_file(arguments.layout, config, model)
-        )
-    except ComModelError as error:
-        print(f"{parser.prog}: {error}", file=sys.stderr)
-        return 2
+    model, config = load_robot(arguments.robot, arguments.config)
+    return command(arguments, MotionLayout.from_file(arguments.layout, config, model))
 
 
 if __name__ == "__main__":

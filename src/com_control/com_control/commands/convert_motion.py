@@ -11,11 +11,13 @@ from com_control.motion.bag_file import STORAGES, read_bag, write_bag
 from com_control.motion.csv_file import UNITS, read_motion, write_motion
 from com_control.motion.limits import check_motion
 from com_control.motion.motion import MotionLayout
-from com_model.commands import command_parser
+from com_model import ComModelError
+from com_model.commands import command_parser, reports_errors
 
 _SUFFIX = ".csv"
 
 
+@reports_errors("convert_motion", 2, ComModelError)
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line: converts a motion file or recording, and checks it.
 

@@ -19,6 +19,12 @@ from com_identification.commands.rest_identification import (
 from com_identification.commands.robot_inputs import RobotInputs
 from com_model.exceptions import ComModelError, ConfigError
 
+_STATUS = {
+    1: (Refusal, exceptions.PostureError, exceptions.WalkError),
+    3: (exceptions.HealthError, exceptions.OutputError, exceptions.StoreError),
+}
+"""Exit statuses of errors; 2 of all others."""
+
 
 def run(arguments: argparse.Namespace) -> int:
     """Runs the command; errors are printed to standard error.
@@ -67,16 +73,9 @@ def run(arguments: argparse.Namespace) -> int:
         postures += bag_inputs.walk_evidence(robot, arguments)
         arguments.files = walking
         return identify_walk(arguments, walker, robot, postures, resting)
-    except (
-        exceptions.HealthError,
-        exceptions.OutputError,
-        exceptions.StoreError,
-    ) as error:
-        return _fail(error, 3)
-    except (Refusal, exceptions.PostureError, exceptions.WalkError) as error:
-        return _fail(error, 1)
-    except ComModelError as error:
-        return _fail(error, 2)
+    except (Refusal, ComModelError) as error:
+        print(f"identify: error: {error}", file=sys.stderr)
+        return next((n for n, kinds in _STATUS.items() if isinstance(error, kinds)), 2)
 
 
 def _contents_text(path: str) -> str:
@@ -88,11 +87,6 @@ def _contents_text(path: str) -> str:
         with Bag(path) as bag:
             text, notes = bag_results.topics_text(bag.topics()), bag.notes
     return "\n".join([text, *(f"note: {note}" for note in notes)])
-
-
-def _fail(error: Exception, status: int) -> int:
-    print(f"identify: error: {error}", file=sys.stderr)
-    return status
 
 
 def _run(arguments: argparse.Namespace, robot: RobotInputs) -> int:

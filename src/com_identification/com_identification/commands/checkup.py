@@ -4,6 +4,7 @@ import sys
 from collections.abc import Sequence
 
 from com_bags import add_log_options
+from com_identification.commands.identify_arguments import add_reading_options
 from com_identification.commands.robot_inputs import load_robot, walk_inputs
 from com_identification.commands.walk_identification import read_log
 from com_identification.slow.checkup import CheckUp, check_up
@@ -31,17 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     add_robot(parser)
     add_log_options(parser)
     add("--mass", type=float, metavar="KG", help="of the robot, weighed as it stands")
-    add("--joint-states", metavar="TOPIC", default="", help="topic of the joint states")
-    add("--imu", metavar="TOPIC", default="", help="topic of the IMU")
-    text = "times to use: those of the messages' headers, or of their recording; even: the rate"
-    add(
-        "--time",
-        choices=("stamps", "received", "even"),
-        default="stamps",
-        help=f"{text} is constant",
-    )
-    add("--from", dest="since", type=float, metavar="S", help="s, where it begins")
-    add("--to", dest="until", type=float, metavar="S", help="s, where it ends")
+    add_reading_options(parser)
     # what reading a recording of identify also asks for
     parser.set_defaults(
         settings=None, wrench=[], effort=True, marks=None, tip_over=None,

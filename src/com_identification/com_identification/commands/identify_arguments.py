@@ -94,8 +94,7 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="replace the results of an earlier run in DIR",
     )
-    add("--joint-states", metavar="TOPIC", default="", help="topic of the joint states")
-    add("--imu", metavar="TOPIC", default="", help="topic of the IMU; sets use_imu")
+    add_reading_options(result)
     add(
         "--wrench",
         metavar="FOOT=TOPIC",
@@ -134,16 +133,6 @@ def parser() -> argparse.ArgumentParser:
         "the stabiliser found (gait/state)",
     )
     add(
-        "--time",
-        choices=("stamps", "received", "even"),
-        default="stamps",
-        help="times to use: those of the messages' headers, or of their recording; even (walking): "
-        "the rate is constant, and times of receipt show what is lost",
-    )
-    text = "of walking: s from the first joint state, where the part that is used "
-    add("--from", dest="since", type=float, metavar="S", help=text + "begins")
-    add("--to", dest="until", type=float, metavar="S", help=text + "ends")
-    add(
         "--ignore-wrench-check",
         action="store_true",
         help="continue although sign, axes or unit of the wrenches seem wrong",
@@ -158,6 +147,27 @@ def parser() -> argparse.ArgumentParser:
     add("--list-topics", action="store_true", help="print topics or columns and exit")
     add("--dry-run", action="store_true", help="print what would be used and exit")
     return result
+
+
+def add_reading_options(parser: argparse.ArgumentParser) -> None:
+    """Adds which topics of a recording are read, with which times, and which part.
+
+    Args:
+        parser: of a command that reads recordings.
+    """
+    add = parser.add_argument
+    add("--joint-states", metavar="TOPIC", default="", help="topic of the joint states")
+    add("--imu", metavar="TOPIC", default="", help="topic of the IMU; sets use_imu")
+    add(
+        "--time",
+        choices=("stamps", "received", "even"),
+        default="stamps",
+        help="times to use: those of the messages' headers, or of their recording; even (walking): "
+        "the rate is constant, and times of receipt show what is lost",
+    )
+    text = "of motion: s from the first joint state, where the part that is used "
+    add("--from", dest="since", type=float, metavar="S", help=text + "begins")
+    add("--to", dest="until", type=float, metavar="S", help=text + "ends")
 
 
 def _mass(text: str) -> float:

@@ -5,12 +5,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from com_bags import read_table
 from com_identification.commands.walk_identification import parse_rope
 from com_identification.exceptions import WalkError
 from com_identification.slow.proposal import predict_com_std
 from com_model import ComModelError, RobotModel, load_robot
 from com_model.arrays import Array
 from com_model.commands import add_robot, command_parser, reports_errors
+from com_model.text import listing
 
 
 @reports_errors("propose_sway", 2, ComModelError)
@@ -55,21 +57,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _read(path: str, model: RobotModel, posture: Array) -> tuple[Array, Array]:
     """Times (N,) and positions (N, n) of a csv; joints that it does not have stay."""
-    try:
-        table = np.genfromtxt(path, delimiter=",", names=True, deletechars="")
-    except (OSError, ValueError) as error:
-        raise WalkError(f"{path}: {error}. Expected a csv of time and joints") from None
-    names = table.dtype.names or ()
-    if "time" not in names or not set(names) & set(model.joint_names):
+    table = read_table(path)
+    known = table.columns
+    if "time" not in known or not known.keys() & set(model.joint_names):
         raise WalkError(
-            f"{path} has the columns {', '.join(names[:6])}: expected time (s) and joints of "
+            f"{path} has the columns {listing(known, 6)}: expected time (s) and joints of "
             f"{model.name}, such as {model.joint_names[0]}"
         )
-    q = np.tile(posture, (len(table), 1))
-    for j, name in enumerate(model.joint_names):
-        if name in names:
-            q[:, j] = table[name]
-    return table["time"], q
+    still = np.broadcast_to(posture[:, None], (len(posture), table.rows))
+    pairs = zip(model.joint_names, still, strict=True)
+    return known["time"], np.stack([known.get(name, x) for name, x in pairs], axis=1)
 
 
 if __name__ == "__main__":

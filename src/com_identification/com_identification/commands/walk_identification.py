@@ -78,7 +78,10 @@ def identify_walk(
         result = evidence = None
         if arguments.use in SLOW:
             hung = [read(path) for path in arguments.hung]
-            result = _identify_slow(arguments, robot, whole, hung, scale)
+            hangs = [arguments.use == "hang"] * len(whole) + [True] * len(hung)
+            rope, logs = parse_rope(arguments.rope, robot.model), [*whole, *hung]
+            known = robot.model, robot.config, scale, rope
+            result = identify_slow(logs, hangs, *known)
         elif arguments.loaded or standing is not None:
             logs = [part for log in whole for part in walking_parts(log)]
             result = identify_walking(logs, robot.model, robot.config, scale)
@@ -152,24 +155,6 @@ def parse_rope(words: Sequence[str] | None, model: RobotModel) -> Frame | None:
         raise WalkError(
             f"--rope {' '.join(words)}: {error}. Expected LINK X Y Z in m"
         ) from None
-
-
-def _identify_slow(
-    arguments: argparse.Namespace,
-    robot: RobotInputs,
-    logs: Sequence[WalkLog],
-    hung: Sequence[WalkLog],
-    scale: Scale,
-) -> WalkResult:
-    """Identifies from slow motions: logs are of --use, hung of --hung."""
-    return identify_slow(
-        [*logs, *hung],
-        [arguments.use == "hang"] * len(logs) + [True] * len(hung),
-        robot.model,
-        robot.config,
-        scale,
-        parse_rope(arguments.rope, robot.model),
-    )
 
 
 def _write_evidence(folder: Path, output: Path, evidence: MassEvidence) -> int:
