@@ -49,7 +49,7 @@ def test_blocks_in_the_order_of_the_model(buffer):
     assert recorder.given == []
     buffer.add_joints(joints(robot.model, [1.0, 2.0, 3.0, 4.0], 10))
     buffer.add_joints(joints(robot.model, [1.0] * 4, 20, [4.0, 3.0, 2.0, 1.0]))
-    buffer.add_wrench(1, WrenchStamped(wrench=numpy_to_wrench(np.arange(6.0))), 15)
+    buffer.add_wrench(WrenchStamped(wrench=numpy_to_wrench(np.arange(6.0))), 15, 1)
     buffer.hand_over()
     (kind, times, Q, effort), (foot, stamps, W) = recorder.given
     assert (kind, times, Q) == ("joints", [10, 20], [[1.0, 2.0, 3.0, 4.0], [1.0] * 4])

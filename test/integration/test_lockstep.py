@@ -9,7 +9,6 @@ from std_msgs.msg import Header, String
 
 from com_model import Foot
 from com_ros.inputs import WrenchInputs
-from com_ros.joint_input import JointInput
 from com_ros.parameters import RobotParameters
 from com_ros.robot_node import RobotNode
 
@@ -32,9 +31,6 @@ class Follower(RobotNode[RobotParameters]):
         self.follow_wrenches(feet, WrenchInputs(feet, 1.0))
         self.follow_joint_states(self._on_joints)
         self.joined = []
-
-    def use_model(self, model):
-        self.joints = JointInput(model.joint_names, 1.0)
 
     def _on_joints(self, sample):
         self.joined.append(sample.time_ns)

@@ -15,7 +15,6 @@ from sensor_msgs.msg import JointState
 
 from com_ros import qos
 from com_ros.conversions import ns_to_stamp, numpy_to_joint_state
-from com_ros.joint_input import JointInput
 from com_ros.parameters import JointTimeout, RobotParameters
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
 
@@ -37,9 +36,6 @@ class SlowNode(RobotNode[Parameters]):
         self.work_s, self.ages, self.done, self.warnings = work_s, [], [], []
         self.follow_robot_description()
         self.follow_joint_states(self._on_joints, depth=EVERY_SAMPLE)
-
-    def use_model(self, model):
-        self.joints = JointInput(model.joint_names, self.parameters.joint_timeout)
 
     def _on_joints(self, sample):
         time.sleep(self.work_s(self))

@@ -19,7 +19,7 @@
 
         def use_model(self, model):        # each new model, with the configuration's sole frames;
                                            # raise to keep the one before
-            self.joints = JointInput(model.joint_names, self.parameters.joint_timeout)
+            self._gait = Gait(model)
 
         def on_joints_timeout(self, reason): ...   # once, when joint_states become stale
         def on_restart(self, jump_s): ...          # the stamps of joint_states have jumped for good
@@ -72,10 +72,10 @@ from com_ros.conversions import stamp_to_ns
 from com_ros.diagnostics import Diagnosis, ThrottledLog
 from com_ros.exceptions import ComRosError, ParameterError
 from com_ros.input_limits import InputBounds
-from com_ros.inputs import InputWatch, WrenchInputs
+from com_ros.inputs import ImuPairing, InputWatch, Paired, WrenchInputs, imu_to_values
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.lockstep import LockstepAnswers
-from com_ros.parameters import JointTimeout, RobotParameters, declare
+from com_ros.parameters import AssumedJoints, JointTimeout, RobotParameters, declare
 from com_ros.raw_messages import Reader
 from com_ros.robot_description import RobotDescription
 from com_ros.services import answering
@@ -105,7 +105,7 @@ class RobotNode(Node, Generic[P]):
             parameter `wrenches` is "estimated"; None where robot_config is not given.
         log: for throttled warnings.
         description: where the model comes from.
-        joints: converts joint_states; created by use_model, None before the first model.
+        joints: converts joint_states, one for each model; None before the first.
         joint_watch: measures how long ago usable joint_states were received.
         faults: what was dropped of the inputs.
         meter: rate and latency of the node's results.
@@ -136,6 +136,7 @@ class RobotNode(Node, Generic[P]):
             self, self._use_model, self.log, self._guarded
         )
         self._joint_states: Stream | None = None
+        self._flush: Callable[[], None] = lambda: None
         self._on_sample: Callable[[JointSample], None] = lambda _: None
         self._handles_problems = False
         self._rate = RateLimit(math.inf)
@@ -154,6 +155,15 @@ class RobotNode(Node, Generic[P]):
         Raises:
             ComRosError, ComModelError: the model cannot be used; the one before stays in use.
         """
+
+    def assumed_joints(self, model: RobotModel) -> dict[str, float]:
+        """Positions, rad or m, of joints that joint_states may lack; to be overridden.
+
+        Args:
+            model: the robot.
+        """
+        p = self.parameters
+        return p.assumed() if isinstance(p, AssumedJoints) else {}
 
     def on_joints_timeout(self, reason: str) -> None:
         """Called once each time that joint_states become stale; logs the reason.
@@ -246,6 +256,33 @@ class RobotNode(Node, Generic[P]):
         self._joint_states = self._subscribe(
             JointState, "joint_states", use, depth, *on_jump
         )
+
+    def follow_joints_with_imu(
+        self,
+        use: Callable[[list[Paired[JointSample]]], None],
+        timeout_s: float,
+        wait_s: float,
+    ) -> None:
+        """Subscribes joint_states and imu, and pairs those of the same instants.
+
+        Args:
+            use: called with the samples that need not wait any longer, in order; the list may be
+                empty. When joint_states time out, also with those that still wait.
+            timeout_s: s, largest time between a joint sample and its reading of the IMU.
+            wait_s: s of sample time that a joint sample waits at most.
+        """
+        pairing = ImuPairing[JointSample](timeout_s, wait_s)
+        self.follow_joint_states(
+            lambda sample: use(pairing.add_joints(sample.time_ns, sample)),
+            depth=EVERY_SAMPLE,
+        )
+        self.subscribe(
+            Imu,
+            "imu",
+            lambda msg, time_ns: use(pairing.add_imu(time_ns, imu_to_values(msg))),
+            EVERY_SAMPLE,
+        )
+        self._flush = lambda: use(pairing.flush())
 
     def follow_wrenches(
         self, feet: Sequence[Foot], inputs: WrenchInputs, depth: int = 1
@@ -426,7 +463,10 @@ class RobotNode(Node, Generic[P]):
             model = self.config.attach(model)
             for warning in config_warnings(model, self.config):
                 self.get_logger().warning(warning)
+        assumed = self.assumed_joints(model)
+        joints = JointInput(model.joint_names, self._joint_timeout, assumed)
         self.use_model(model)
+        self.joints = joints
         self._set_bounds(self.parameters, model)
 
     def _set_bounds(self, parameters: P, model: RobotModel | None) -> None:
@@ -502,6 +542,7 @@ class RobotNode(Node, Generic[P]):
         watch = self.joint_watch
         if watch.timed_out():
             age = f"none for {watch.age_s:.2f} s"
+            self._flush()
             self.on_joints_timeout(f"{topic} timed out, {age}: check its driver")
         elif watch.stale and not watch.ever_received:
             self.log.warn(

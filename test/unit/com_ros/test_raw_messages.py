@@ -361,9 +361,6 @@ class ArmNode(RobotNode[Parameters]):
         self.follow_robot_description()
         self.follow_joint_states(self.samples.append, depth=100)
 
-    def use_model(self, model):
-        self.joints = JointInput(model.joint_names, self.parameters.joint_timeout)
-
 
 def test_bytes_that_are_no_message_are_counted_and_the_node_goes_on(ros_context, capfd):
     given = [rclpy.Parameter("robot_description", value=URDF)]

@@ -15,7 +15,6 @@ from std_srvs.srv import Trigger
 from com_ros import diagnostics
 from com_ros.conversions import ns_to_stamp, numpy_to_joint_state, stamp_to_ns
 from com_ros.exceptions import ComRosError, ParameterError
-from com_ros.joint_input import JointInput
 from com_ros.parameters import JointTimeout, RobotParameters, live_parameter, parameter
 from com_ros.robot_node import RobotNode
 
@@ -45,7 +44,6 @@ class ArmNode(RobotNode[Parameters]):
 
     def use_model(self, model):
         self.model = model
-        self.joints = JointInput(model.joint_names, self.parameters.joint_timeout)
 
     def on_joints_timeout(self, reason):
         self.timeouts.append(reason)

@@ -67,7 +67,7 @@ from com_ros.diagnostics import Diagnosis
 from com_ros.exceptions import ComRosError
 from com_ros.inputs import WrenchInputs
 from com_ros.jobs import BackgroundJobs, DeferredService, Reply
-from com_ros.joint_input import JointInput, JointSample
+from com_ros.joint_input import JointSample
 from com_ros.main import run
 from com_ros.raw_messages import TrajectoryWriter
 from com_ros.robot_node import RobotNode
@@ -143,9 +143,9 @@ class CcgdGaitNode(RobotNode[Parameters]):
             raise ComRosError(
                 "a walk is under way: send the new description when it has ended"
             )
-        robot = WalkingRobot(model, self._config, self.parameters, self._wrenches)
-        self.joints = JointInput(model.joint_names, self.parameters.joint_timeout)
-        self._control.robot = robot
+        self._control.robot = WalkingRobot(
+            model, self._config, self.parameters, self._wrenches
+        )
 
     def apply_parameters(self, new: Parameters) -> None:
         """Applies changed parameters; a walk that is under way keeps its plan.

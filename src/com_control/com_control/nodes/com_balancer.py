@@ -67,7 +67,7 @@ from com_ros.conversions import (
 from com_ros.diagnostics import Diagnosis
 from com_ros.exceptions import ComRosError
 from com_ros.inputs import ImuInput, WrenchInputs
-from com_ros.joint_input import JointInput, JointSample
+from com_ros.joint_input import JointSample
 from com_ros.main import run
 from com_ros.markers import BLUE, GREEN, ORANGE, RED, FramePublisher, MarkerMaker
 from com_ros.parameters import SensorParameters, WrenchSource, live_parameter, parameter
@@ -398,7 +398,6 @@ class ComBalancerNode(RobotNode[Parameters]):
             self._wrenches if p.use_wrench else None,
         )
         self._robot = BalancedRobot(session, self._config, *sensors)
-        self.joints = JointInput(model.joint_names, p.joint_timeout)
 
     def apply_parameters(self, new: Parameters) -> None:
         """Applies changed gains, bounds, timeouts and rates.

@@ -47,7 +47,7 @@ from com_ros import diagnostics, qos
 from com_ros.conversions import NS_PER_S, ns_to_stamp, vector3_to_numpy
 from com_ros.diagnostics import Diagnosis
 from com_ros.inputs import HISTORY, ImuValues, Latest, imu_to_values
-from com_ros.joint_input import JointInput, JointSample
+from com_ros.joint_input import JointSample
 from com_ros.main import run
 from com_ros.parameters import (
     ImuTimeout,
@@ -143,7 +143,6 @@ class TrotGaitNode(RobotNode[Parameters]):
         self._R_imu_root = model.bodies.R_body_link[link].T
         self.session = GaitSession(gait, p.approach_time, p.horizon, p.guard)
         self.session.trot = p.autostart
-        self.joints = JointInput(model.joint_names, p.joint_timeout)
 
     def apply_parameters(self, new: Parameters) -> None:
         """Applies changed timeouts, bounds and the rate.

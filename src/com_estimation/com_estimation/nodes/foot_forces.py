@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from geometry_msgs.msg import WrenchStamped
-from sensor_msgs.msg import Imu
 from std_msgs.msg import Header
 
 from com_estimation.trunk.interface import Sample
@@ -37,8 +36,8 @@ from com_msgs.msg import GroundReaction
 from com_ros import diagnostics
 from com_ros.conversions import NS_PER_S, ns_to_stamp, numpy_to_vectors, numpy_to_wrench
 from com_ros.diagnostics import Diagnosis
-from com_ros.inputs import ImuPairing, Paired, imu_to_values
-from com_ros.joint_input import JointInput, JointSample
+from com_ros.inputs import Paired
+from com_ros.joint_input import JointSample
 from com_ros.main import run
 from com_ros.parameters import (
     AssumedJoints,
@@ -49,7 +48,7 @@ from com_ros.parameters import (
     parameter,
 )
 from com_ros.qos import RESULT
-from com_ros.robot_node import EVERY_SAMPLE, RobotNode
+from com_ros.robot_node import RobotNode
 
 
 @dataclass(frozen=True)
@@ -94,13 +93,9 @@ class FootForcesNode(RobotNode[Parameters]):
         )
         self._estimator: FootForceEstimator | None = None
         self._found: FootWrenches | None = None
-        # a sample waits for the IMU for 20 ms of the stamps
-        self._pairing: ImuPairing[JointSample] = ImuPairing(
-            self.parameters.imu_timeout, 0.02
-        )
         self.follow_robot_description()
-        self.follow_joint_states(self._on_joints, depth=EVERY_SAMPLE)
-        self.subscribe(Imu, "imu", self._on_imu, EVERY_SAMPLE)
+        # a sample waits for the IMU for 20 ms of the stamps
+        self.follow_joints_with_imu(self._process, self.parameters.imu_timeout, 0.02)
         self.serve_trigger("~/reset", self._reset)
 
     def use_model(self, model: RobotModel) -> None:
@@ -116,7 +111,6 @@ class FootForcesNode(RobotNode[Parameters]):
         self._estimator = FootForceEstimator(
             model, self._config, p.mass or None, p.bandwidth
         )
-        self.joints = JointInput(model.joint_names, p.joint_timeout, p.assumed())
         self._summary.header.frame_id = p.frame_prefix + model.root_link
 
     def on_restart(self, jump_s: float) -> None:
@@ -133,22 +127,7 @@ class FootForcesNode(RobotNode[Parameters]):
             self._estimator.reset()
         return "the estimation restarts"
 
-    def on_joints_timeout(self, reason: str) -> None:
-        """Processes the samples that wait for the IMU.
-
-        Args:
-            reason: why joint_states are stale, for the log.
-        """
-        self._process(self._pairing.flush())
-        super().on_joints_timeout(reason)
-
     # --- inputs ------------------------------------------------------------------------------
-    def _on_joints(self, sample: JointSample) -> None:
-        self._process(self._pairing.add_joints(sample.time_ns, sample))
-
-    def _on_imu(self, msg: Imu, time_ns: int) -> None:
-        self._process(self._pairing.add_imu(time_ns, imu_to_values(msg)))
-
     def _process(self, pairs: list[Paired[JointSample]]) -> None:
         """Updates and publishes the wrenches with joints and IMU of the same instants."""
         for pair in pairs:

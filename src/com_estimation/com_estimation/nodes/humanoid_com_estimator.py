@@ -32,7 +32,6 @@ from typing import Any
 import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import WrenchStamped
-from sensor_msgs.msg import Imu
 from std_msgs.msg import Bool, Header, String
 from visualization_msgs.msg import MarkerArray
 
@@ -49,9 +48,9 @@ from com_ros import conversions as cv
 from com_ros import diagnostics
 from com_ros.conversions import NS_PER_S, ns_to_stamp
 from com_ros.diagnostics import Diagnosis
-from com_ros.inputs import UNKNOWN_IMU, ImuPairing, Paired, ground_wrench, imu_to_values
+from com_ros.inputs import UNKNOWN_IMU, Paired, ground_wrench
 from com_ros.jobs import BackgroundJobs
-from com_ros.joint_input import JointInput, JointSample
+from com_ros.joint_input import JointSample
 from com_ros.main import run
 from com_ros.markers import GREEN, ORANGE, RED, MarkerMaker
 from com_ros.parameters import AssumedJoints, SensorParameters, parameter
@@ -102,8 +101,7 @@ class HumanoidComEstimator(RobotNode[Parameters]):
         )
         self._forget()
         self.follow_robot_description()
-        self.follow_joint_states(self._on_joints, depth=EVERY_SAMPLE)
-        self.subscribe(Imu, "imu", self._on_imu, EVERY_SAMPLE)
+        self.follow_joints_with_imu(self._use, self.parameters.imu_timeout, WAIT)
         for i, foot in enumerate(self._feet):
             self.subscribe(
                 WrenchStamped,
@@ -124,16 +122,10 @@ class HumanoidComEstimator(RobotNode[Parameters]):
         """
         HumanoidEstimator(model, self._config)  # raises for a robot that does not fit
         self._imu = LinkFrames(model, [self._config.imu_link or model.root_link])
-        self.joints = JointInput(
-            model.joint_names, self.parameters.joint_timeout, self.parameters.assumed()
-        )
         self._model, self._estimator = model, None
         self._forget()
 
     def _forget(self) -> None:
-        self._pairing: ImuPairing[JointSample] = ImuPairing(
-            self.parameters.imu_timeout, WAIT
-        )
         self._wrenches: list[deque[tuple[int, Array]]] = [
             deque(maxlen=100) for _ in self._feet
         ]
@@ -161,22 +153,7 @@ class HumanoidComEstimator(RobotNode[Parameters]):
         """
         self._reset()
 
-    def on_joints_timeout(self, reason: str) -> None:
-        """Processes the samples that still wait for the IMU.
-
-        Args:
-            reason: why joint_states are stale, for the log.
-        """
-        self._use(self._pairing.flush())
-        super().on_joints_timeout(reason)
-
     # --- inputs ------------------------------------------------------------------------------
-    def _on_joints(self, sample: JointSample) -> None:
-        self._use(self._pairing.add_joints(sample.time_ns, sample))
-
-    def _on_imu(self, msg: Imu, time_ns: int) -> None:
-        self._use(self._pairing.add_imu(time_ns, imu_to_values(msg)))
-
     def _on_wrench(self, foot: int, msg: WrenchStamped, time_ns: int) -> None:
         self._wrenches[foot].append((time_ns, ground_wrench(msg, self._feet[foot])))
         self._use([])

@@ -40,7 +40,7 @@ from com_ros.conversions import ns_to_stamp
 from com_ros.diagnostics import Diagnosis
 from com_ros.exceptions import ParameterError
 from com_ros.inputs import ImuInput, WrenchInputs
-from com_ros.joint_input import JointInput, JointSample
+from com_ros.joint_input import JointSample
 from com_ros.main import run
 from com_ros.parameters import (
     AssumedJoints,
@@ -95,7 +95,6 @@ class SescPublisher(RobotNode[Parameters]):
             "sesc_publisher", Parameters, subject="centre of mass", **options
         )
         p = self.parameters
-        self._assumed = p.assumed()
         self._feet = choose_feet(p.feet, self.config.feet if self.config else ())
         self._observer: ComObserver | None = None
         self._model_facts: dict[str, object] = {}
@@ -135,9 +134,7 @@ class SescPublisher(RobotNode[Parameters]):
             raise ParameterError(
                 "feet", [foot.frame for foot in self._feet], str(error)
             ) from None
-        joints = JointInput(model.joint_names, p.joint_timeout, self._assumed)
-        self._model_facts = self._audit(model)
-        self._observer, self.joints = observer, joints
+        self._model_facts, self._observer = self._audit(model), observer
         self._display.send_fixed(model.frames)
         self._to_display = False  # the last state was another model's
 

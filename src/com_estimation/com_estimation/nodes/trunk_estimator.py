@@ -79,7 +79,6 @@ class TrunkEstimatorNode(RobotNode[Parameters]):
             "trunk_estimator", Parameters, subject="trunk's centre of mass", **options
         )
         p = self.parameters
-        p.assumed()
         self._make_estimator = estimator
         self._config = self.require_config("side and end of its four feet")
         feet = tuple(self._config.feet[find_foot(self._config, *leg)] for leg in LEGS)
@@ -108,6 +107,14 @@ class TrunkEstimatorNode(RobotNode[Parameters]):
         if p.display_rate_hz > 0.0:
             self.create_steady_timer(1.0 / p.display_rate_hz, self._on_display)
 
+    def assumed_joints(self, model: RobotModel) -> dict[str, float]:
+        """Positions of joints outside the legs; see trunk_robot.assumed_joints.
+
+        Args:
+            model: the robot, a quadruped.
+        """
+        return trunk_robot.assumed_joints(model, self._config, self.parameters)
+
     def use_model(self, model: RobotModel) -> None:
         """Starts with a new model: makes its estimator, checks and force measurement.
 
@@ -122,7 +129,7 @@ class TrunkEstimatorNode(RobotNode[Parameters]):
             model, self._config, self.parameters, self._make_estimator
         )
         self._input.use_robot(robot)
-        self._robot, self.joints, self._to_display = robot, robot.joints, False
+        self._robot, self._to_display = robot, False
         if self._corrected is not None:
             self._corrected.reset()
 

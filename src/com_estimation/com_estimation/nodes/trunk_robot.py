@@ -15,7 +15,6 @@ from com_estimation.trunk.pipeline import TrunkPipeline
 from com_model import RobotConfig, RobotModel
 from com_model.legs import Leg, quadruped_legs
 from com_ros.exceptions import ParameterError
-from com_ros.joint_input import JointInput
 from com_ros.parameters import (
     AssumedJoints,
     FramePrefix,
@@ -104,14 +103,12 @@ class TrunkRobot:
     Attributes:
         model: the robot.
         legs: its legs, in the order of legs.LEGS.
-        joints: converts joint_states to samples of all joints.
         pipeline: checks samples and estimates.
         frame: name of the root link's frame, with the prefix.
     """
 
     model: RobotModel
     legs: tuple[Leg, Leg, Leg, Leg]
-    joints: JointInput
     pipeline: TrunkPipeline
     frame: str
 
@@ -170,20 +167,24 @@ def make_robot(
     return TrunkRobot(
         model=model,
         legs=legs,
-        joints=JointInput(
-            model.joint_names, p.joint_timeout, _assumed(model, config, legs, p)
-        ),
         pipeline=TrunkPipeline(estimator(model, config, p), health, meter, trunk_mass),
         frame=p.frame_prefix + model.root_link,
     )
 
 
-def _assumed(
-    model: RobotModel, config: RobotConfig, legs: tuple[Leg, ...], p: Parameters
+def assumed_joints(
+    model: RobotModel, config: RobotConfig, p: Parameters
 ) -> dict[str, float]:
-    """Positions assumed for joints that joint_states may lack: given ones, else the posture's."""
+    """Positions of joints that joint_states may lack: given ones, else the posture's.
+
+    Args:
+        model: the robot.
+        config: its configuration, with four feet that have side and end.
+        p: the node's parameters.
+    """
     found: dict[str, float] = {}
     if p.assume_posture:
+        legs = quadruped_legs(model, config)
         moving = {int(joint) for leg in legs for joint in leg.joints}
         posture = config.nominal_posture(model)
         others = [i for i in range(model.n_joints) if i not in moving]

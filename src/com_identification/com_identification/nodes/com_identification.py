@@ -33,6 +33,7 @@ Time is that of the stamps, so that a recording may be played at any speed. Only
 requests are in real time.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from math import isfinite
@@ -50,6 +51,7 @@ from com_identification.nodes.health_watch import HealthWatch
 from com_identification.nodes.identification_conversions import numpy_to_model_check
 from com_identification.nodes.identification_session import (
     Parameters,
+    SensorBuffer,
     Session,
     declare_settings,
 )
@@ -64,7 +66,7 @@ from com_ros.conversions import NS_PER_S, ns_to_stamp
 from com_ros.diagnostics import Diagnosis
 from com_ros.exceptions import ParameterError
 from com_ros.inputs import InputWatch
-from com_ros.joint_input import JointInput, JointSample
+from com_ros.joint_input import JointSample
 from com_ros.main import run
 from com_ros.markers import MarkerMaker
 from com_ros.qos import LATCHED, RESULT
@@ -124,19 +126,15 @@ class ComIdentification(RobotNode[Parameters]):
             self._on_joints, depth=EVERY_SAMPLE, with_problems=True
         )
         if self._settings.fit.use_imu:
-            self.subscribe(Imu, "imu", self._on_imu, EVERY_SAMPLE)
+            self._listen(Imu, "imu", SensorBuffer.add_imu)
+        for index, foot in enumerate(self._config.feet):
+            add = partial(SensorBuffer.add_wrench, foot=index)
+            self._listen(WrenchStamped, foot.wrench_topic, add)
         self.subscribe(PointStamped, "known_com", self._on_known_com, EVERY_SAMPLE)
         self.subscribe(
             msgs.CentroidalDiagnosis, "diagnosis", self._on_diagnosis, EVERY_SAMPLE
         )
         self.subscribe(msgs.WalkState, "gait/state", self._on_walk_state)
-        for index, foot in enumerate(self._config.feet):
-            self.subscribe(
-                WrenchStamped,
-                foot.wrench_topic,
-                partial(self._on_wrench, index),
-                EVERY_SAMPLE,
-            )
         self.create_steady_timer(SERVE_PERIOD, self._on_serve)
         self.create_steady_timer(1.0 / p.state_rate_hz, self._on_state)
         if p.check_rate_hz > 0.0:
@@ -155,7 +153,6 @@ class ComIdentification(RobotNode[Parameters]):
         if p.urdf_file:
             model = replace(model, path=Path(p.urdf_file))
         session = Session(model, self._config, self._settings, p)
-        self.joints = JointInput(model.joint_names, p.joint_timeout, p.assumed())
         self._close_session()
         self._walks.restart()
         self._current = session
@@ -197,13 +194,14 @@ class ComIdentification(RobotNode[Parameters]):
             self._period = period
             self._serve_captures()
 
-    def _on_wrench(self, index: int, msg: WrenchStamped, time_ns: int) -> None:
-        if self._current is not None:
-            self._current.buffer.add_wrench(index, msg, time_ns)
+    def _listen(self, kind: type, topic: str, add: Callable[..., None]) -> None:
+        """Adds the messages of a sensor to the session's buffer."""
 
-    def _on_imu(self, msg: Imu, time_ns: int) -> None:
-        if self._current is not None:
-            self._current.buffer.add_imu(msg, time_ns)
+        def on_message(msg: Any, time_ns: int) -> None:
+            if self._current is not None:
+                add(self._current.buffer, msg, time_ns)
+
+        self.subscribe(kind, topic, on_message, EVERY_SAMPLE)
 
     def _on_known_com(self, msg: PointStamped, _: int) -> None:
         if self._current is not None and (problem := self._current.add_known_com(msg)):

@@ -23,7 +23,7 @@ from com_model.joint_path import JointPath
 from com_ros import qos
 from com_ros.conversions import NS_PER_S, numpy_to_joint_trajectory
 from com_ros.exceptions import ComRosError
-from com_ros.joint_input import JointInput, JointSample
+from com_ros.joint_input import JointSample
 from com_ros.parameters import JointTimeout, RobotParameters, parameter
 from com_ros.robot_node import RobotNode
 
@@ -144,9 +144,11 @@ class GuidedMotion(RobotNode[P]):
         if p.urdf_file:
             model = replace(model, path=Path(p.urdf_file))
         feet, nominal = self._config.feet, self._config.nominal_posture(model)
-        tour = GuidedRobot(model, feet, nominal, p.margin, p.speed, p.velocity_fraction)
-        self.joints = JointInput(model.joint_names, p.joint_timeout)
-        self._state, self._q = tour, None
+        speeds = p.speed, p.velocity_fraction
+        self._state, self._q = (
+            GuidedRobot(model, feet, nominal, p.margin, *speeds),
+            None,
+        )
 
     # --- inputs ------------------------------------------------------------------------------
     def on_restart(self, jump_s: float) -> None:

@@ -190,13 +190,13 @@ class SensorBuffer:
         self.q = sample.position
         self._add(0, sample.time_ns, np.concatenate((sample.position, sample.effort)))
 
-    def add_wrench(self, foot: int, msg: WrenchStamped, time_ns: int) -> None:
+    def add_wrench(self, msg: WrenchStamped, time_ns: int, foot: int) -> None:
         """Adds a reading of a foot's sensor, as read.
 
         Args:
-            foot: its index.
             msg: the message.
             time_ns: ns, its stamp.
+            foot: its index.
         """
         self._add(1 + foot, time_ns, wrench_to_numpy(msg.wrench))
 

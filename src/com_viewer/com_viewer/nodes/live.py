@@ -39,7 +39,7 @@ from com_ros import conversions as cv
 from com_ros import qos
 from com_ros.exceptions import ParameterError
 from com_ros.inputs import WrenchInputs
-from com_ros.joint_input import JointInput, JointSample
+from com_ros.joint_input import JointSample
 from com_ros.main import run
 from com_ros.parameters import (
     FramePrefix,
@@ -165,7 +165,6 @@ class Viewer(RobotNode[Parameters]):
         self.page.set_robot(
             scene, robot_shape(model, self.parameters.urdf_file or None)
         )
-        self.joints = JointInput(model.joint_names, self.parameters.joint_timeout)
         self._scene, self._newest = scene, None
 
     def on_joints_timeout(self, reason: str) -> None:
