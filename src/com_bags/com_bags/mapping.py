@@ -18,7 +18,10 @@ from typing import Any
 import numpy as np
 
 from com_bags.channels import IMU, JOINT_STATE, WRENCH, Channel, Conversion
+from com_bags.exceptions import TableError
 from com_bags.message_layout import expand_path
+from com_bags.tables import Table, join_runs, run_notes
+from com_model.arrays import Array, Indices
 from com_model.exceptions import ConfigError
 from com_model.strict_yaml import Section, read_yaml
 from com_model.text import closest, listing, quote
@@ -78,6 +81,55 @@ class TableRows:
     rate: float
     use: Sequence[Sequence[float]]
     leave_out: Sequence[Sequence[float]]
+
+    def times(self, table: Table) -> tuple[Array, Indices, list[str]]:
+        """When the rows of a table are.
+
+        Args:
+            table: N rows.
+
+        Returns:
+            (N,) s of all rows, those that count in the order of time, and what is unusual, in
+            sentences.
+
+        Raises:
+            TableError: The times are in another unit, or no row is left.
+        """
+        count, source = table.rows, table.source
+        seconds = np.arange(count) / (self.rate or 1.0)
+        if self.time is not None:
+            column = table.columns.get(self.time.path, np.zeros(count))
+            seconds = self.time.values(column[:, None])[:, 0]
+        known = np.flatnonzero(np.isfinite(seconds))
+        steps = np.diff(seconds[known])
+        # rows of several topics follow each other closely
+        usual = float(np.mean(steps[steps > 0.0])) if np.any(steps > 0.0) else 0.0
+        if count > 1 and not 1e-5 <= usual <= 1.0:
+            raise TableError(
+                f"mapping: time: the time between rows is {usual:.3g} s: correct its unit, or the "
+                "column",
+                source,
+            )
+        seconds, starts = join_runs(seconds)
+        notes = run_notes(table, starts)
+        again = np.zeros(count, dtype=np.bool_)
+        again[known[1:]] = np.diff(seconds[known]) == 0.0
+        if again.any():
+            notes.append(
+                f"{again.sum()} rows have the time of the row before: left out"
+            )
+        since = seconds - seconds[known[0]] if len(known) else seconds
+        before = (np.abs(since) < 1e9) & ~again
+        keep = before.copy()
+        if len(self.use):
+            keep &= np.any([(a <= since) & (since <= b) for a, b in self.use], axis=0)
+        for a, b in self.leave_out:
+            keep &= (since < a) | (since > b)
+        if not keep.any():
+            raise TableError("no row is left by use and leave_out", source)
+        if out := int((before & ~keep).sum()):
+            notes.append(f"{out} of {count} rows are left out by the mapping")
+        return seconds, np.flatnonzero(keep), notes
 
 
 class ChannelReader:
@@ -142,6 +194,30 @@ class ChannelReader:
                 f"{listing(names, 6) or 'nothing'}"
             )
         return names, fields
+
+    def rows(
+        self, section: Section, mapping: Section, postures: bool = False
+    ) -> TableRows:
+        """Reads when a table's rows are, and which of them count.
+
+        Args:
+            section: Of the table.
+            mapping: The whole mapping, whose time and intervals count for all tables.
+            postures: Whether rows are postures, a second each.
+
+        Raises:
+            ConfigError: There is neither a column of time nor a rate.
+        """
+        rate, value = section.number("rate", 0.0, 1e-6), section.raw("time")
+        value = mapping.raw("time") if value is None and not rate else value
+        rate, value = (1.0, None) if postures else (rate, value)
+        if value is None and not rate:
+            raise section.error("expected the column of time, or rate: HZ", "time")
+        time = None
+        if value is not None:
+            _, (time,) = self.channels(value, section, "time", 1)
+        use, out = (mapping.rows(key, 2) for key in ("use", "leave_out"))
+        return TableRows(time, rate, use, out)
 
     def channels(
         self, value: Any, section: Section, key: str, count: int | None = None
@@ -345,15 +421,7 @@ class LogMapping:
         self._reader = ChannelReader(self._joints, columns=columns_of(name))
         if name in self.tables:
             return
-        rate, value = section.number("rate", 0.0, 1e-6), section.raw("time")
-        value = self._section.raw("time") if value is None and not rate else value
-        if value is None and not rate:
-            raise section.error("expected the column of time, or rate: HZ", "time")
-        time = None
-        if value is not None:
-            _, (time,) = self._reader.channels(value, section, "time", 1)
-        use, out = (self._section.rows(key, 2) for key in ("use", "leave_out"))
-        self.tables[name] = TableRows(time, rate, use, out)
+        self.tables[name] = self._reader.rows(section, self._section)
 
     def _clocks(self, section: Section) -> dict[str, Channel]:
         """The senders' clocks by topic."""

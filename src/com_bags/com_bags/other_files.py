@@ -17,10 +17,10 @@ from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from com_bags.channels import Conversion
 from com_bags.conversions import StandardWriter
-from com_bags.exceptions import BagError, StorageError, TableError
-from com_bags.mapping import LogMapping, TableRows
+from com_bags.exceptions import BagError, StorageError
+from com_bags.mapping import LogMapping
 from com_bags.storage import MAX_RECORD, Message
-from com_bags.tables import Table, join_runs, read_table, run_notes
+from com_bags.tables import Table, read_table
 from com_model.arrays import Array, Indices
 
 ROS1_MAGIC = b"#ROSBAG V2.0"
@@ -193,7 +193,8 @@ class TableFile:
         self._tables: dict[str, _Timed] = {}
         origin = None
         for name, rows in mapping.tables.items():
-            seconds, kept = self._read_times(tables[name], rows)
+            seconds, kept, notes = rows.times(tables[name])
+            self.notes += [f"{tables[name].source}: {note}" for note in notes]
             if origin is None:
                 first = float(seconds[kept[0]])
                 # s; larger times are since 1970
@@ -269,38 +270,3 @@ class TableFile:
         varying = [bool(channel.path) for channel in conversion.fields[first]]
         known = np.isfinite(values[:, varying] if any(varying) else values)
         return kept[known.any(axis=1)]
-
-    def _read_times(self, table: Table, rows: TableRows) -> tuple[Array, Indices]:
-        """Times (N,) s of all rows, and which of them count, in the order of time."""
-        count, source = table.rows, table.source
-        seconds = np.arange(count) / (rows.rate or 1.0)
-        if rows.time is not None:
-            column = table.columns.get(rows.time.path, np.zeros(count))
-            seconds = rows.time.values(column[:, None])[:, 0]
-        known = np.flatnonzero(np.isfinite(seconds))
-        steps = np.diff(seconds[known])
-        # rows of several topics follow each other closely
-        usual = float(np.mean(steps[steps > 0.0])) if np.any(steps > 0.0) else 0.0
-        if not 1e-5 <= usual <= 1.0:
-            raise TableError(
-                f"mapping: time: the time between rows is {usual:.3g} s: correct its unit, or the "
-                "column",
-                source,
-            )
-        seconds, starts = join_runs(seconds)
-        self.notes += [f"{source}: {note}" for note in run_notes(table, starts)]
-        again = np.zeros(count, dtype=np.bool_)
-        again[known[1:]] = np.diff(seconds[known]) == 0.0
-        if again.any():
-            self.notes.append(
-                f"{source}: {again.sum()} rows have the time of the row before: left out"
-            )
-        since = seconds - seconds[known[0]]
-        keep = np.isfinite(seconds) & ~again
-        if len(rows.use):
-            keep &= np.any([(a <= since) & (since <= b) for a, b in rows.use], axis=0)
-        for a, b in rows.leave_out:
-            keep &= (since < a) | (since > b)
-        if not keep.any():
-            raise TableError("no row is left by use and leave_out", source)
-        return seconds, np.flatnonzero(keep)

@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import block_diag
 
-from com_bags import SensorBlock, Table, TableError
+from com_bags import SensorBlock, Table
 from com_bags.channels import Channel
 from com_bags.mapping import ChannelReader
-from com_bags.tables import join_runs, run_notes
 from com_bags.unit_checks import check_positions
 from com_identification.capture.com_evidence import ComEvidence
 from com_identification.capture.detector import StationaryInterval
@@ -97,7 +96,8 @@ class TableReader:
             mapping.text("rows", "readings", ("readings", "postures")) == "postures"
         )
         self._samples = mapping.whole("samples", 1)
-        seconds = self._time(mapping)
+        rows = self._reader.rows(mapping, mapping, self.by_rows)
+        self._used |= {rows.time.path: None} if rows.time else {}
         self._Q, self._effort = self._joints(mapping)
         if lost := np.isnan(self._Q).all(axis=0).nonzero()[0].tolist():
             names = listing([model.joint_names[i] for i in lost], 10)
@@ -122,15 +122,12 @@ class TableReader:
         self._wrenches = self._read_feet(mapping)
         self._unknown = block_diag(*(wrench.unknown for wrench in self._wrenches))
         self._up = self._read_imu(mapping.section("imu"), imu_link)
-        keep = self._segments(mapping, seconds)
         mapping.finish()
-        self._rows = np.flatnonzero(keep)
-        if not len(self._rows):
-            raise TableError("no row is left by use and leave_out", table.source)
-        self._times = (
-            np.round(np.where(keep, seconds, 0.0) * NS_PER_S).astype(np.int64)
-            + NS_PER_S
-        )
+        seconds, self._rows, notes = rows.times(table)
+        self._notes += notes
+        since = 1.0 + seconds[self._rows] - np.nanmin(seconds)
+        self._times = np.zeros(table.rows, dtype=np.int64)
+        self._times[self._rows] = np.rint(since * NS_PER_S)
         self.first_ns = int(self._times[self._rows[0]])
 
     @property
@@ -235,40 +232,6 @@ class TableReader:
         columns = [self._table.columns.get(name, zero) for name in names]
         pairs = zip(channels, columns, strict=True)
         return np.hstack([each.values(column[:, None]) for each, column in pairs])
-
-    def _time(self, mapping: Section) -> Array:
-        """(N,) s from the first row."""
-        rate, value = mapping.number("rate", None, 1e-6), mapping.raw("time")
-        if self.by_rows or (value is None and rate is not None):
-            return np.arange(self._table.rows) / (1.0 if self.by_rows else rate or 1.0)
-        if value is None:
-            raise mapping.error("expected the column of time, or rate: HZ", "time")
-        seconds = self._channel(value, mapping, "time")
-        known = seconds[np.isfinite(seconds)]
-        step = float(np.median(np.diff(known))) if len(known) > 1 else 0.0
-        if not 1e-5 <= step <= 1.0:
-            raise mapping.error(
-                f"the time between rows is {step:.3g} s: correct its unit, or the column",
-                "time",
-            )
-        seconds, starts = join_runs(seconds)
-        self._notes += run_notes(self._table, starts)
-        return np.asarray(seconds - known[0])
-
-    def _segments(self, mapping: Section, seconds: Array) -> Array:
-        """Which rows count, (N,)."""
-        keep = np.isfinite(seconds) & (np.abs(seconds) < 1e9) & (seconds > -1.0)
-        use, out = (mapping.rows(key, 2) for key in ("use", "leave_out"))
-        if use:
-            keep &= np.any([(a <= seconds) & (seconds <= b) for a, b in use], axis=0)
-        for a, b in out:
-            keep &= (seconds < a) | (seconds > b)
-        if not keep.all():
-            total = len(keep)
-            self._notes.append(
-                f"{total - keep.sum()} of {total} rows are left out by the mapping"
-            )
-        return np.asarray(keep)
 
     def _joints(self, mapping: Section) -> tuple[Array, Array]:
         """Positions and efforts (N, n), NaN of joints that are not there."""
