@@ -354,7 +354,6 @@ class RobotNode(Node, Generic[P]):
         self,
         name: str,
         action: Callable[[], str],
-        refusals: tuple[type[Exception], ...] = (ComRosError, ComModelError),
         *,
         needs_model: bool = True,
     ) -> None:
@@ -362,19 +361,15 @@ class RobotNode(Node, Generic[P]):
 
         Args:
             name: of the service.
-            action: called for each request; returns the message of the response.
-            refusals: exceptions of `action` that become a response without success.
+            action: called for each request; returns the message of the response, or raises why
+                not (com_ros.services.REFUSALS).
             needs_model: refuse while there is no model.
         """
 
         def answer(_: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
             if needs_model and self.waiting:
-                response.success, response.message = False, self.waiting
-                return response
-            try:
-                response.success, response.message = True, action()
-            except refusals as error:
-                response.success, response.message = False, str(error)
+                raise ComRosError(self.waiting)
+            response.success, response.message = True, action()
             return response
 
         self.create_service(Trigger, name, answer)
@@ -387,7 +382,8 @@ class RobotNode(Node, Generic[P]):
         Args:
             srv_type: type of the service.
             srv_name: its name.
-            callback: of a request and a response; an exception becomes a refusal.
+            callback: of a request and a response; an exception becomes a refusal, and one that is
+                none of com_ros.services.REFUSALS is reported as a bug.
             **options: of rclpy's method.
         """
         report = partial(self._report_bug, f"a request of {srv_name} was refused")

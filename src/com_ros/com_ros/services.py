@@ -11,6 +11,12 @@ from rcl_interfaces.msg import SetParametersResult
 from rcl_interfaces.srv import SetParameters, SetParametersAtomically
 from rclpy.parameter import Parameter
 
+from com_model.exceptions import ComModelError
+from com_ros.exceptions import ComRosError
+
+REFUSALS = (ComRosError, ComModelError)
+"""Errors by which a callback refuses a request: what they say is the reason."""
+
 TYPES = {kind.value for kind in Parameter.Type}
 
 
@@ -27,7 +33,8 @@ def answering(
         report: called with each exception of the callback.
 
     Returns:
-        A callback whose response, after an exception, is a refusal.
+        A callback whose response, after an exception, is a refusal. One of REFUSALS is no bug: it
+        is not reported.
     """
 
     def answer(request: Any, response: Any) -> Any:
@@ -35,6 +42,8 @@ def answering(
             return refuse(request, response, reason)
         try:
             return callback(request, response)
+        except REFUSALS as error:
+            return refuse(request, kind.Response(), str(error))  # type: ignore[attr-defined]
         except Exception as error:
             report(error)
             reason = f"{type(error).__name__}: {error}"
@@ -77,6 +86,6 @@ def refuse(request: Any, response: Any, reason: str) -> Any:
         response.results = [refused] * len(request.parameters)
     elif isinstance(response, SetParametersAtomically.Response):
         response.result = refused
-    elif hasattr(response, "message"):
-        response.message = reason
+    for name in {"message", "reason"} & response.get_fields_and_field_types().keys():
+        setattr(response, name, reason)
     return response

@@ -247,8 +247,7 @@ class CcgdGaitNode(RobotNode[Parameters]):
     def _on_solve(self, request: SolveComIk.Request, reply: Reply) -> None:
         robot = self._control.robot
         if robot is None:
-            reply(SolveComIk.Response(reason=self.waiting))
-            return
+            raise ComRosError(self.waiting)
         solve = partial(solve_com_ik, robot, request)
         self._do(solve, partial(solution_response, robot), reply)
 

@@ -35,7 +35,7 @@ from com_ros.conversions import (
     pose_to_numpy,
     quaternion_to_rotation,
 )
-from com_ros.exceptions import ConversionError
+from com_ros.exceptions import ComRosError, ConversionError
 from com_ros.jobs import BackgroundJobs, DeferredService, Reply, finish_goal
 
 # errors by which a goal or a question is refused
@@ -233,11 +233,7 @@ class StiffnessCalibration:
 
     def _on_request(self, _: Trigger.Request, reply: Reply) -> None:
         control, samples = self._control, list[tuple[Reading, np.ndarray]]()
-        robot = control.robot
-        refusal = self._begin(robot)
-        if refusal or robot is None:
-            reply(Trigger.Response(message=refusal))
-            return
+        robot = self._begin()
 
         def ended(outcome: WalkOutcome) -> None:
             control.observe = None
@@ -251,16 +247,19 @@ class StiffnessCalibration:
         control.observe = lambda reading, q: samples.append((reading, q))
         control.waiters.append(ended)
 
-    def _begin(self, robot: WalkingRobot | None) -> str:
-        """Starts planning the sway; returns why not, or ""."""
+    def _begin(self) -> WalkingRobot:
+        """Starts planning the sway of the robot, or raises why not."""
+        robot = self._control.robot
         if robot is None:
-            return self._waiting()
+            raise ComRosError(self._waiting())
         if robot.reading is not None and robot.reading.wrenches is None:
-            return (
+            raise ComRosError(
                 "the feet's wrenches are needed: check their sensors, use_wrench true"
             )
-        walker = robot.walker
-        return self._control.begin_planned(robot, lambda q: plan_sway(walker, q))
+        sway = partial(plan_sway, robot.walker)
+        if refusal := self._control.begin_planned(robot, sway):
+            raise ComRosError(refusal)
+        return robot
 
     def _use(self, found: tuple[AnkleFit, AnkleFit] | Exception) -> Trigger.Response:
         if isinstance(found, ComControlError):

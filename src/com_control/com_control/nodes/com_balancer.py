@@ -372,7 +372,7 @@ class ComBalancerNode(RobotNode[Parameters]):
             PointStamped, "balance/com_desired", self._on_desired, qos.RESULT
         )
         self.follow_joint_states(self._on_joints, rate_hz=p.rate_hz, depth=EVERY_SAMPLE)
-        self.serve_trigger("~/start", self._start, (ComRosError, ComControlError))
+        self.serve_trigger("~/start", self._start)
         self.serve_trigger("~/stop", self._stop)
 
     def use_model(self, model: RobotModel) -> None:

@@ -121,7 +121,7 @@ class MotionPlayerNode(RobotNode[Parameters]):
         self.follow_joint_states(self._on_joints, rate_hz=p.rate_hz, with_problems=True)
         DeferredService(self, LoadMotion, "~/load", self._on_load)
         for name in ("play", "pause", "resume", "stop"):
-            self.serve_trigger(f"~/{name}", getattr(self, f"_{name}"), (MotionError,))
+            self.serve_trigger(f"~/{name}", getattr(self, f"_{name}"))
         if p.motion:
             self._load(p.motion, p.clamp, lambda _: None)
 

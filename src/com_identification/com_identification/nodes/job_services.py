@@ -227,6 +227,9 @@ class JobServices:
         request: IdentifyTotalCom.Request,
         reply: Reply,
     ) -> None:
+        session = self._session()
+        postures = session.select_postures(request.postures)
+
         def answer(found: Any) -> None:
             if isinstance(found, Exception):
                 reply(IdentifyTotalCom.Response(message=str(found)))
@@ -235,12 +238,6 @@ class JobServices:
             self._logger.info(response.message)
             reply(response)
 
-        try:
-            session = self._session()
-            postures = session.select_postures(request.postures)
-        except IdentificationError as error:
-            reply(IdentifyTotalCom.Response(message=str(error)))
-            return
         arguments = (
             session.model,
             session.config.feet,

@@ -16,12 +16,13 @@ Parameters: see Parameters.
 from dataclasses import dataclass
 from typing import Any
 
+from com_identification.exceptions import ProtocolError
 from com_identification.tip_over import quasi_static
 from com_identification.tip_over.quasi_static import QuasiStatic, TipAngle, TipProtocol
 from com_model import RobotModel
 from com_model.text import listing
 from com_msgs.srv import TipAngles
-from com_ros.exceptions import ParameterError
+from com_ros.exceptions import ComRosError, ParameterError
 from com_ros.main import run
 from com_ros.parameters import RobotParameters, parameter
 from com_ros.robot_node import RobotNode
@@ -83,15 +84,13 @@ class PostureProtocol(RobotNode[Parameters]):
         names = list(request.tests) or list(answers)
         unknown = [name for name in names if name not in answers]
         if not answers:
-            response.message = self.waiting
-        elif unknown:
-            response.message = (
-                f"no tests {listing(unknown)}; valid: {listing(list(answers), 100)}"
-            )
-        else:
-            response.success, response.names = True, names
-            response.angles = [answers[name].angle for name in names]
-            response.falls = [answers[name].falls for name in names]
+            raise ComRosError(self.waiting)
+        if unknown:
+            valid = listing(list(answers), 100)
+            raise ProtocolError(f"no tests {listing(unknown)}; valid: {valid}")
+        response.success, response.names = True, names
+        response.angles = [answers[name].angle for name in names]
+        response.falls = [answers[name].falls for name in names]
         return response
 
 

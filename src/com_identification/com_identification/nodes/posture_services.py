@@ -28,7 +28,6 @@ from com_identification.store import results
 from com_identification.store.store import SUFFIX
 from com_identification.walking.unknowns import corrected_urdf
 from com_model.arrays import Array
-from com_model.exceptions import ComModelError
 from com_msgs import srv
 from com_ros.conversions import numpy_to_wrench
 from com_ros.jobs import DeferredService, Reply
@@ -76,7 +75,7 @@ class PostureServices:
             (srv.LoadPostures, "load", self._load),
             (srv.ExportUrdf, "export_urdf", self._export),
         ):
-            node.create_service(kind, f"~/{name}", partial(self._answer, name, handler))
+            node.create_service(kind, f"~/{name}", partial(self._answer, handler))
 
     @property
     def waiting(self) -> bool:
@@ -121,12 +120,8 @@ class PostureServices:
 
         self._pending.append(answer)
 
-    def _answer(self, name: str, handler: Handler, request: Any, response: Any) -> Any:
-        try:
-            handler(self._session(), request, response)
-        except ComModelError as error:
-            self._logger.warning(f"{name}: {error}")
-            return type(response)(success=False, message=str(error))
+    def _answer(self, handler: Handler, request: Any, response: Any) -> Any:
+        handler(self._session(), request, response)
         response.success = True
         return response
 

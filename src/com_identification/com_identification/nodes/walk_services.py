@@ -104,18 +104,15 @@ class WalkServices:
 
     # --- recording ---------------------------------------------------------------------------
     def _on_request(self, request: SetBool.Request, reply: Reply) -> None:
-        try:
-            if request.data:
-                session = self._session()
-                self._frame, path = session.frame, self._begin(self._folder(session))
-                reply(SetBool.Response(success=True, message=f"recording into {path}"))
-                return
-            if not self._subscriptions:
-                raise IdentificationError("nothing is being recorded")
-            self._reply = reply
-            self._end()
-        except IdentificationError as error:
-            reply(SetBool.Response(message=str(error)))
+        if request.data:
+            session = self._session()
+            self._frame, path = session.frame, self._begin(self._folder(session))
+            reply(SetBool.Response(success=True, message=f"recording into {path}"))
+            return
+        if not self._subscriptions:
+            raise IdentificationError("nothing is being recorded")
+        self._reply = reply
+        self._end()
 
     def _folder(self, session: Session) -> Path:
         """Folder of the recordings; refuses to begin while a walk is being recorded."""
@@ -247,21 +244,18 @@ class WalkServices:
 
     # --- check-up ----------------------------------------------------------------------------
     def _on_check_up(self, _: Trigger.Request, reply: Reply) -> None:
-        try:
-            if self._check is not None:
-                raise IdentificationError("a check-up is running: wait for its end")
-            if self._subscriptions or self._files.busy:
-                raise IdentificationError("end the recording first: record_walk false")
-            if not self._made:
-                raise IdentificationError(
-                    "nothing is recorded: let the robot sway on all feet for a minute (sway_tour) "
-                    "between record_walk true and false"
-                )
-            walker = self._walker(self._session())
-            task = partial(background.check_up, walker, self._made[-1:])
-            self._check = BackgroundJob(task), reply
-        except IdentificationError as error:
-            reply(Trigger.Response(message=str(error)))
+        if self._check is not None:
+            raise IdentificationError("a check-up is running: wait for its end")
+        if self._subscriptions or self._files.busy:
+            raise IdentificationError("end the recording first: record_walk false")
+        if not self._made:
+            raise IdentificationError(
+                "nothing is recorded: let the robot sway on all feet for a minute (sway_tour) "
+                "between record_walk true and false"
+            )
+        walker = self._walker(self._session())
+        task = partial(background.check_up, walker, self._made[-1:])
+        self._check = BackgroundJob(task), reply
 
     def _answer_check_up(self) -> None:
         """Answers when the check-up is done."""

@@ -470,13 +470,11 @@ class Simulator(RobotNode[Parameters]):
                 request: of the service; `data` says on or off where it has one.
                 response: filled.
             """
+            if refusal:
+                raise ComRosError(refusal)
             wanted = getattr(request, "data", True)
-            response.success, response.message = (
-                not refusal,
-                refusal or (on if wanted else off),
-            )
-            if not refusal:
-                self._commands.append(lambda: act(wanted))
+            self._commands.append(lambda: act(wanted))
+            response.success, response.message = True, on if wanted else off
             return response
 
         self.create_service(kind, name, answer)
