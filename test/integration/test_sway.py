@@ -14,7 +14,7 @@ from std_msgs.msg import String
 from com_demos.background import free_domain_id
 from com_model import RobotConfig, RobotModel
 from com_ros import qos
-from com_ros.exceptions import ComRosError
+from com_simulation.exceptions import ComSimulationError
 from com_simulation.nodes.simulator import Simulator
 from com_simulation.nodes.sway import HORIZON, LEAD_IN, SwayNode, next_piece
 
@@ -129,6 +129,6 @@ def test_a_motion_that_is_not_safe_ends_the_node(make, tmp_path):
     corners = "[[0.5, 0.1], [0.5, -0.1], [0.4, 0.0]]"
     config.write_text(f"name: hoap2\nfeet: {{l_sole: {{corners: {corners}}}}}\n")
     with pytest.raises(
-        ComRosError, match=r"'hoap2': in the nominal posture the CoM is \d+ mm out"
+        ComSimulationError, match=r"in the nominal posture the CoM is \d+ mm outside"
     ):
         make(SwayNode, **{**HOAP2, "robot_config": str(config)})

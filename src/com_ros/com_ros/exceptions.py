@@ -1,7 +1,9 @@
 """Errors of com_ros: one root; each message says how to fix the problem."""
 
+from com_model.exceptions import ComModelError
 
-class ComRosError(Exception):
+
+class ComRosError(ComModelError):
     """Root of all errors of com_ros; `com_ros.main.run` reports them without a traceback."""
 
 

@@ -11,7 +11,7 @@ from rclpy.action.server import ServerGoalHandle
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
-from com_ros.services import REFUSALS, refuse
+from com_ros.services import answering
 
 T = TypeVar("T")
 Reply = Callable[
@@ -99,7 +99,7 @@ class DeferredService:
         kind: type of the service.
         name: of the service.
         begin: called with each request and with a function that sends the response; that one must
-            be called once, in the executor's thread, unless begin raises one of REFUSALS.
+            be called once, in the executor's thread, unless begin raises a ComModelError.
     """
 
     def __init__(
@@ -114,14 +114,16 @@ class DeferredService:
 
     def _begin_reply(self, request: Any, header: Any) -> None:
         """In place of rclpy's sending: gets what the callback returned, which is the request."""
-        try:
+
+        def begin(request: Any, _: Any) -> None:
             self._begin(request, lambda response: self._reply(response, header))
-        except REFUSALS as error:
-            self._reply(refuse(request, self._kind.Response(), str(error)), header)
-        except Exception as error:
-            self._logger.error(traceback.format_exc())
-            reason = f"{type(error).__name__}: {error}"
-            self._reply(refuse(request, self._kind.Response(), reason), header)
+
+        refusal = answering(self._kind, begin, self._report)(request, None)
+        if refusal is not None:
+            self._reply(refusal, header)
+
+    def _report(self, _: Exception) -> None:
+        self._logger.error(traceback.format_exc())
 
     def _reply(self, response: Any, header: Any) -> None:
         try:

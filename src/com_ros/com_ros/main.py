@@ -28,9 +28,6 @@ from rclpy.node import Node
 from rclpy.task import Future
 
 from com_model.exceptions import ComModelError
-from com_ros.exceptions import ComRosError
-
-CONFIGURATION_ERRORS = (ComRosError, ComModelError)
 
 
 class EventsSpinner:
@@ -122,8 +119,8 @@ def run(
         make_executor: creates the executor that spins the node.
 
     Returns:
-        The exit code of the process: 0 after a signal or a shutdown, 1 after an error of the
-        configuration (CONFIGURATION_ERRORS), whose message is logged.
+        The exit code of the process: 0 after a signal or a shutdown, 1 after an error of the suite
+        (ComModelError), whose message is logged.
     """
     if {"-h", "--help"} & set(sys.argv[1:] if args is None else args):
         usage = "ros2 run PACKAGE NODE [--ros-args -p PARAMETER:=VALUE ... -r TOPIC:=OTHER ...]"
@@ -164,7 +161,7 @@ def run(
         executor.spin()
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
-    except CONFIGURATION_ERRORS as error:
+    except ComModelError as error:
         if not rclpy.ok():  # a signal came while the node was being made
             return 0
         get_logger(getattr(make_node, "__name__", "node")).fatal(str(error))

@@ -34,7 +34,7 @@ from rclpy.parameter import Parameter
 
 from com_model.exceptions import ComModelError
 from com_model.parameters import live_parameter, parameter
-from com_ros.exceptions import ComRosError, ParameterError
+from com_ros.exceptions import ParameterError
 from com_ros.input_limits import InputLimits
 
 T = TypeVar("T")
@@ -161,8 +161,7 @@ def declare(
         node: that gets the parameters.
         cls: the dataclass; see the module's docstring.
         on_change: called with the new values when live parameters are set. It may refuse them by
-            a ComRosError, ComModelError or ValueError, whose text is the reason: the old ones
-            stay.
+            a ComModelError or ValueError, whose text is the reason: the old ones stay.
         defaults: values of parameters that are not given, e.g. from a file; those of cls if
             None.
 
@@ -338,7 +337,7 @@ def _follow_changes(
             new = {item.name: by_name[item.name].convert(item.value) for item in mine}
             if new:
                 on_change(_with_values(base, values | new))
-        except (ComRosError, ComModelError, ValueError) as error:
+        except (ComModelError, ValueError) as error:
             return SetParametersResult(successful=False, reason=str(error))
         values.update(new)
         return SetParametersResult(successful=True)

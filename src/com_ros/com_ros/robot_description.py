@@ -13,7 +13,6 @@ from com_model.exceptions import ComModelError
 from com_model.model import RobotModel
 from com_model.text import listing
 from com_ros.diagnostics import ThrottledLog
-from com_ros.exceptions import ComRosError
 from com_ros.qos import LATCHED
 
 TOPIC = "robot_description"
@@ -27,7 +26,7 @@ class RobotDescription:
 
     Args:
         node: that subscribes the topic.
-        on_model: called with each new model; refuses it by a ComModelError or ComRosError, and
+        on_model: called with each new model; refuses it by a ComModelError, and
             the model before stays in use.
         log: for warnings while waiting; None: one of its own.
         guard: wraps the subscription's callback.
@@ -101,7 +100,7 @@ class RobotDescription:
         try:
             model = RobotModel.from_urdf(xml)
             self._on_model(model)
-        except (ComModelError, ComRosError) as error:
+        except ComModelError as error:
             self.refusal = str(error)
             kept = f"; keeping '{self.model.name}'" if self.model is not None else ""
             self._logger.error(

@@ -153,7 +153,7 @@ class RobotNode(Node, Generic[P]):
             model: with the sole frames of the configuration attached.
 
         Raises:
-            ComRosError, ComModelError: the model cannot be used; the one before stays in use.
+            ComModelError: the model cannot be used; the one before stays in use.
         """
 
     def assumed_joints(self, model: RobotModel) -> dict[str, float]:
@@ -190,7 +190,7 @@ class RobotNode(Node, Generic[P]):
             new: the new values; self.parameters still has the old ones.
 
         Raises:
-            ComRosError, ComModelError, ValueError: they are refused; the text is the reason.
+            ComModelError, ValueError: they are refused; the text is the reason.
         """
 
     def diagnose(self) -> Diagnosis:
@@ -362,7 +362,7 @@ class RobotNode(Node, Generic[P]):
         Args:
             name: of the service.
             action: called for each request; returns the message of the response, or raises why
-                not (com_ros.services.REFUSALS).
+                not (a ComModelError).
             needs_model: refuse while there is no model.
         """
 
@@ -383,7 +383,7 @@ class RobotNode(Node, Generic[P]):
             srv_type: type of the service.
             srv_name: its name.
             callback: of a request and a response; an exception becomes a refusal, and one that is
-                none of com_ros.services.REFUSALS is reported as a bug.
+                no ComModelError is reported as a bug.
             **options: of rclpy's method.
         """
         report = partial(self._report_bug, f"a request of {srv_name} was refused")
@@ -407,7 +407,7 @@ class RobotNode(Node, Generic[P]):
                 callback()
             except InvalidHandle:
                 pass  # the node was destroyed when the timer was due
-            except (ComRosError, ComModelError):  # it cannot work with what it has
+            except ComModelError:  # it cannot work with what it has
                 if self.context.ok():
                     raise
             except Exception as error:

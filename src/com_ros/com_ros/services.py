@@ -12,10 +12,6 @@ from rcl_interfaces.srv import SetParameters, SetParametersAtomically
 from rclpy.parameter import Parameter
 
 from com_model.exceptions import ComModelError
-from com_ros.exceptions import ComRosError
-
-REFUSALS = (ComRosError, ComModelError)
-"""Errors by which a callback refuses a request: what they say is the reason."""
 
 TYPES = {kind.value for kind in Parameter.Type}
 
@@ -33,8 +29,8 @@ def answering(
         report: called with each exception of the callback.
 
     Returns:
-        A callback whose response, after an exception, is a refusal. One of REFUSALS is no bug: it
-        is not reported.
+        A callback whose response, after an exception, is a refusal. A ComModelError is
+        no bug: it is not reported.
     """
 
     def answer(request: Any, response: Any) -> Any:
@@ -42,7 +38,7 @@ def answering(
             return refuse(request, response, reason)
         try:
             return callback(request, response)
-        except REFUSALS as error:
+        except ComModelError as error:
             return refuse(request, kind.Response(), str(error))  # type: ignore[attr-defined]
         except Exception as error:
             report(error)

@@ -47,7 +47,6 @@ from com_control.nodes.ccgd_control import WalkControl, WalkingRobot
 from com_control.nodes.ccgd_output import WalkOutput
 from com_control.nodes.ccgd_parameters import Parameters
 from com_control.nodes.ccgd_requests import (
-    REFUSALS,
     StiffnessCalibration,
     WalkActions,
     plan_response,
@@ -59,6 +58,7 @@ from com_control.nodes.walk_conversions import NO_STEP, msg_to_request
 from com_control.walking.session import WalkPhase
 from com_control.walking.walk import Walk
 from com_model import RobotModel
+from com_model.exceptions import ComModelError
 from com_msgs.msg import WalkGoal
 from com_msgs.srv import PlanWalk, SolveComIk
 from com_ros import diagnostics, qos
@@ -219,7 +219,7 @@ class CcgdGaitNode(RobotNode[Parameters]):
             return self.waiting
         try:
             request = msg_to_request(msg, self.parameters.walk_frame)
-        except REFUSALS as error:
+        except ComModelError as error:
             return str(error)
         return self._control.begin(self._control.robot, request)
 
@@ -260,7 +260,7 @@ class CcgdGaitNode(RobotNode[Parameters]):
         """Runs a job in the background and replies with its result or its refusal."""
 
         def hand_on(result: T | Exception) -> None:
-            if isinstance(result, Exception) and not isinstance(result, REFUSALS):
+            if isinstance(result, Exception) and not isinstance(result, ComModelError):
                 raise result
             reply(respond(result))
 

@@ -19,7 +19,6 @@ from com_control.walking.com_ik import ComSolution
 from com_control.walking.session import WalkOutcome
 from com_control.walking.walk import Walk
 from com_control.walking.walk_monitor import Reading
-from com_model.exceptions import ComModelError
 from com_model.text import listing
 from com_msgs.action import Walk as WalkAction
 from com_msgs.msg import WalkGoal, WalkState
@@ -37,9 +36,6 @@ from com_ros.conversions import (
 )
 from com_ros.exceptions import ComRosError, ConversionError
 from com_ros.jobs import BackgroundJobs, DeferredService, Reply, finish_goal
-
-# errors by which a goal or a question is refused
-REFUSALS = (ComControlError, ComModelError, ConversionError)
 
 
 def plan_response(robot: WalkingRobot, walk: Walk | Exception) -> PlanWalk.Response:

@@ -65,7 +65,6 @@ from com_ros.conversions import (
     stamp_to_ns,
 )
 from com_ros.diagnostics import Diagnosis
-from com_ros.exceptions import ComRosError
 from com_ros.inputs import ImuInput, WrenchInputs
 from com_ros.joint_input import JointSample
 from com_ros.main import run
@@ -382,15 +381,12 @@ class ComBalancerNode(RobotNode[Parameters]):
             model: the robot.
 
         Raises:
-            ComRosError: it cannot be balanced.
+            ComModelError: it cannot be balanced.
         """
         p = self.parameters
-        try:
-            session = BalanceSession(
-                model, self._config, p.control, p.check, p.guard, p.horizon
-            )
-        except ComControlError as error:
-            raise ComRosError(f"this robot cannot be balanced: {error}") from error
+        session = BalanceSession(
+            model, self._config, p.control, p.check, p.guard, p.horizon
+        )
         if p.autostart and (self._robot is None or self._robot.session.active):
             session.start()
         sensors = (

@@ -48,7 +48,7 @@ from com_msgs.srv import LoadMotion
 from com_ros import diagnostics, qos
 from com_ros.conversions import NS_PER_S, ns_to_stamp, numpy_to_joint_trajectory
 from com_ros.diagnostics import Diagnosis
-from com_ros.exceptions import ComRosError, ParameterError
+from com_ros.exceptions import ParameterError
 from com_ros.jobs import BackgroundJobs, DeferredService, Reply
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.main import run
@@ -151,17 +151,14 @@ class MotionPlayerNode(RobotNode[Parameters]):
         """Returns columns and limits of motions.
 
         Raises:
-            ComRosError: a parameter is missing, or the files do not fit.
+            ComModelError: a parameter is missing, or the files do not fit.
         """
         p = self.parameters
         if not p.motion_layout:
             fix = "give the path of what the columns mean, as config/motion/hoap2.yaml"
             raise ParameterError("motion_layout", "", fix)
         config = self.require_config("name and encoder")
-        try:
-            return MotionLayout.from_file(p.motion_layout, config, self.load_model())
-        except MotionError as error:
-            raise ComRosError(str(error)) from error
+        return MotionLayout.from_file(p.motion_layout, config, self.load_model())
 
     def load_model(self) -> RobotModel:
         """Returns the robot of robot_description or, without it, of robot_config.

@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from com_control.commands.plan_sway import describe
-from com_control.exceptions import ComControlError, MotionError
+from com_control.exceptions import MotionError
 from com_control.motion.motion import MotionLayout
 from com_control.motion.sway_tour import plan_hang, plan_sway
 from com_control.nodes.motion_player import MotionPlayerNode
-from com_ros.exceptions import ComRosError
 from com_ros.main import run
 from com_ros.parameters import declare, parameter
 
@@ -54,15 +53,12 @@ class SwayTourNode(MotionPlayerNode):
         """Returns all joints in rad with the limits of the URDF, and plans the motion.
 
         Raises:
-            ComRosError: no motion is possible; says why.
+            ComControlError: no motion is possible; says why.
         """
         self._tour = tour = declare(self, Tour)
         model, config = self.load_model(), self.require_config("its feet and posture")
-        try:
-            plan = plan_hang if tour.hang else plan_sway
-            self._planned = plan(model, config, tour.seconds, tour.seed)
-        except ComControlError as error:
-            raise ComRosError(str(error)) from error
+        plan = plan_hang if tour.hang else plan_sway
+        self._planned = plan(model, config, tour.seconds, tour.seed)
         n = model.n_joints
         return MotionLayout(
             columns=("period", *model.joint_names),

@@ -58,7 +58,7 @@ from com_ros.main import run
 from com_ros.markers import FramePublisher
 from com_ros.robot_node import RobotNode
 from com_ros.stream import RateLimit
-from com_simulation.exceptions import CommandError, ComSimulationError
+from com_simulation.exceptions import CommandError
 from com_simulation.nodes.simulator_parameters import Parameters
 from com_simulation.physics.events import Event, find_events
 from com_simulation.physics.motion import read_targets, read_trajectory
@@ -197,7 +197,7 @@ class Simulator(RobotNode[Parameters]):
             model: the robot that the nodes assume; the simulated one may have errors.
 
         Raises:
-            ComRosError: a robot is being simulated already, or this one cannot be.
+            ComModelError: a robot is being simulated already, or this one cannot be.
         """
         if self._thread is not None:
             raise ComRosError(
@@ -215,7 +215,7 @@ class Simulator(RobotNode[Parameters]):
                 self._drive = Drive(
                     robot, robot.velocity_limits, options.max_acceleration
                 )
-        except (ComSimulationError, OSError) as error:
+        except OSError as error:
             raise ComRosError(str(error)) from error
         noise = options.noise.levels()
         if self._around.noise:
@@ -497,8 +497,6 @@ class Simulator(RobotNode[Parameters]):
     def watch(self) -> None:
         """Ends the node when the simulation has failed, once /diagnostics shows why."""
         if self._error is not None and self._error_published:
-            if isinstance(self._error, ComSimulationError):
-                raise ComRosError(str(self._error)) from self._error
             raise self._error
 
     def diagnose(self) -> Diagnosis:

@@ -19,11 +19,9 @@ from trajectory_msgs.msg import JointTrajectory
 from com_model import RobotModel
 from com_ros import qos
 from com_ros.conversions import NS_PER_S, numpy_to_joint_trajectory
-from com_ros.exceptions import ComRosError
 from com_ros.main import run
 from com_ros.parameters import live_parameter
 from com_ros.robot_node import RobotNode
-from com_simulation.exceptions import SwayError
 from com_simulation.nodes.simulator_parameters import SimulatedRobot
 from com_simulation.physics.sway import Sway, plan_sway
 
@@ -73,7 +71,7 @@ class SwayNode(RobotNode[Parameters]):
             model: the robot.
 
         Raises:
-            ComRosError: no motion keeps it standing.
+            SwayError: no motion keeps it standing.
         """
         self._plan(model, self.parameters)
 
@@ -91,12 +89,9 @@ class SwayNode(RobotNode[Parameters]):
         if config is not None:
             robot = config.attach(robot)
         standing = parameters.base != "fixed"
-        try:
-            sway = plan_sway(
-                robot, config, standing, parameters.amplitude, parameters.period
-            )
-        except SwayError as error:
-            raise ComRosError(f"robot '{robot.name}': {error}") from error
+        sway = plan_sway(
+            robot, config, standing, parameters.amplitude, parameters.period
+        )
         self._robot, self._sway, self._start_ns = robot, sway, None
         self._names = list(robot.joint_names)
         margin = (
