@@ -4,7 +4,6 @@ import csv
 import struct
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
@@ -28,23 +27,6 @@ from com_model.text import quote
 
 # s; larger times are stamps, smaller ones count from the first joint state
 _ABSOLUTE = 1e8
-
-
-@dataclass(eq=False)
-class _Test:
-    """A tip-over test.
-
-    Attributes:
-        t0_ns: ns, begin, from the first joint state.
-        t1_ns: ns, end.
-        constraint: the CoM is above the edge.
-        readings: (n,) rad or m, joint positions within the time.
-    """
-
-    t0_ns: int  # from the first joint state
-    t1_ns: int
-    constraint: ComConstraint
-    readings: list[Array] = field(default_factory=list)
 
 
 class TipTests:
@@ -74,39 +56,33 @@ class TipTests:
                 "tests",
             )
         normals, offsets = tip_over_planes(section, "tests", *rows[:, 2:].T)
-        self._tests = [
-            _Test(
-                round(a * NS_PER_S),
-                round(b * NS_PER_S),
-                ComConstraint(link, n, float(c), std),
-            )
-            for a, b, n, c in zip(*rows[:, :2].T, normals, offsets, strict=True)
+        self._edges = [
+            ComConstraint(link, n, float(c), std)
+            for n, c in zip(normals, offsets, strict=True)
         ]
-        self._origin: int | None = None
+        # ns from the first joint state, begin and end of each; joint positions between them
+        self._times = np.rint(rows[:, :2].clip(-4e9, 4e9) * NS_PER_S).astype(np.int64)
+        self._readings: list[list[Array]] = [[] for _ in rows]
+        self._origin = 0
 
     def add(self, t_ns: Times, Q: Array) -> None:
         """Adds joint states; the first of all is the origin of time.
 
         Args:
-            t_ns: (N,) ns, stamps.
+            t_ns: (N,) ns, stamps, at least one.
             Q: (N, n) rad or m, joint positions.
         """
-        if not len(t_ns):
-            return
-        self._origin = int(t_ns[0]) if self._origin is None else self._origin
-        for test in self._tests:
-            inside = (test.t0_ns <= t_ns - self._origin) & (
-                t_ns - self._origin <= test.t1_ns
-            )
-            test.readings += list(Q[inside & np.isfinite(Q).all(axis=1)])
+        self._origin = self._origin or int(t_ns[0])
+        for (begin, end), readings in zip(self._times, self._readings, strict=True):
+            inside = (begin <= t_ns - self._origin) & (t_ns - self._origin <= end)
+            readings += list(Q[inside & np.isfinite(Q).all(axis=1)])
 
     def intervals(self) -> list[StationaryInterval]:
         """Returns each test as a posture, or why it is none."""
         found = []
         most = 0.02  # rad or m, of a joint within a test
-        for number, test in enumerate(self._tests, start=1):
-            label, Q = f"tip-over test {number}", np.array(test.readings)
-            t0, t1 = ((self._origin or 0) + time for time in (test.t0_ns, test.t1_ns))
+        for i, (t0, t1) in enumerate((self._origin + self._times).tolist()):
+            label, Q = f"tip-over test {i + 1}", np.array(self._readings[i])
             posture, reason = None, f"{label} has no joint states: check its times."
             if len(Q) and (travel := np.ptp(Q, axis=0)).max(initial=0.0) > most:
                 joint = self._model.joint_names[int(travel.argmax())]
@@ -115,7 +91,7 @@ class TipTests:
                     "give the moment at which the robot tips."
                 )
             elif len(Q):
-                limits, q = (test.constraint,), Q.mean(axis=0)
+                limits, q = (self._edges[i],), Q.mean(axis=0)
                 posture = make_posture(
                     self._model, q, constraints=limits, samples=len(Q), label=label
                 )
@@ -151,10 +127,10 @@ def record_postures(
         positions.append(block.Q[:1])
         for known in block.known_com:
             recorder.known_com.add(*known)
-        if tips is not None:
-            tips.add(block.joint_times, block.Q)
         if len(block.joint_times):
             recorder.add_joints(block.joint_times, block.Q, block.effort)
+            if tips is not None:
+                tips.add(block.joint_times, block.Q)
         for foot, (times, W) in enumerate(block.wrenches):
             if len(times):
                 recorder.add_wrenches(foot, times, W)

@@ -187,6 +187,11 @@ def _read_file(
     lines = [
         TopicLine("column", name, "number", n) for name, n in reader.messages.items()
     ]
+    noise = robot.settings.noise
+    noise = replace(noise, known_com=reader.known_com_std or noise.known_com)
+    settings = replace(robot.settings, noise=noise)
+    feet = robot.feet if reader.has_forces else ()
+    robot = replace(robot, settings=settings, feet=feet)
     recording = _record(reader, robot, marks, max(reader.messages.values()), arguments)
     return replace(recording, topics=lines)
 
@@ -227,14 +232,7 @@ def _record(
 ) -> Recording:
     """Finds the postures; `total` messages will be read."""
     slow = arguments.slow_motion and not marks
-    settings, feet = robot.settings, robot.feet
-    if isinstance(reader, TableReader):
-        feet = feet if reader.has_forces else ()
-        noise = replace(
-            settings.noise, known_com=reader.known_com_std or settings.noise.known_com
-        )
-        settings = replace(settings, noise=noise)
-    recorder = PostureRecorder(robot.model, feet, settings, marks, slow)
+    recorder = PostureRecorder(robot.model, robot.feet, robot.settings, marks, slow)
     tips = TipTests(arguments.tip_over, robot.model) if arguments.tip_over else None
     span = round(min(1.0, robot.settings.capture.lag / 2.0) * NS_PER_S)
     if isinstance(reader, TableReader) and reader.by_rows:
