@@ -520,6 +520,52 @@ def test_a_slower_rate_of_readings_is_no_gap():
     assert robot.step().gait.phase != phase
 
 
+@pytest.mark.parametrize(
+    ("fault", "text"),
+    [
+        ("", ""),
+        ("frozen", "the imu gives no orientation, a frozen one"),
+        ("drift", "turns unlike its angular velocity"),
+        ("encoder", "the legs' joint positions are frozen or jump"),
+    ],
+)
+def test_a_sensor_that_fails_stops_the_trot_until_it_is_asked_for(fault, text):
+    robot, rng = Quadruped(), np.random.default_rng(0)
+
+    def step(fault, k):
+        up = Rotation.from_rotvec(rng.normal(0.0, 1e-3, 3)).as_matrix()
+        if fault == "drift":
+            up = Rotation.from_rotvec([0.0, 0.3 * DT * k, 0.0]).as_matrix() @ up
+        up = np.eye(3) if fault == "frozen" else up
+        q = (
+            robot.q
+            + rng.normal(0.0, 1e-4, 12)
+            + 0.15 * (fault == "encoder") * np.eye(12)[2]
+        )
+        robot.time += DT
+        robot.session.check("")
+        gyro = rng.normal(0.0, 1e-3, 3)
+        command = robot.session.step(robot.time, q, TrotFeedback(up, None, gyro))
+        robot.q = command.position.copy()
+        return command
+
+    for k in range(300):
+        assert not robot.session.reason, k
+        step("", k)
+    for k in range(30):
+        command = step(fault, k)
+    assert text in robot.session.reason
+    assert robot.session.trot is not bool(fault)
+    for k in range(100):
+        command = step("", k)
+    assert command.stance.all() or not fault
+    robot.session.start()
+    for k in range(100):
+        command = step("", k)
+    assert command.state is TrotPhase.TROTTING
+    assert robot.session.reason == ""
+
+
 def test_a_stamp_that_goes_back_a_little_is_survived():
     robot = Quadruped()
     robot.trot(0.3)
