@@ -47,6 +47,8 @@ class SensorLimits:
     Attributes:
         frozen_time: s, for which no reading of a sensor of a moving robot is the same to the last
             bit: nine ticks of 5 ms, so that a tenth of the usual rate is noticed.
+        alive: changes of a reading, before which it is no sensor that freezes but one that is
+            replaced by a constant, as drivers without hardware do.
         moved: rad, that a leg's targets have changed in this time where readings should have.
         load: lowest and highest fraction of the weight on both feet, of a robot that neither
             flies nor falls.
@@ -65,6 +67,7 @@ class SensorLimits:
     """
 
     frozen_time: float = 0.044
+    alive: int = 10
     moved: float = 0.004
     load: tuple[float, float] = (0.65, 1.9)
     load_budget: float = 0.018
@@ -106,6 +109,7 @@ class SensorGuard:
         self._groups += [(Sensor.IMU, self._joints)]
         self._groups += [(Sensor.ENCODERS, leg) for leg in legs]
         self.failed = Sensor.NONE
+        self._changes = np.zeros(len(self._groups))
         self._agrees = dict.fromkeys(FAILURES, self._options.recovery)
         self.restart()
 
@@ -169,6 +173,7 @@ class SensorGuard:
         for i, (sensor, own) in enumerate(self._groups):
             if not np.array_equal(now[i], before[i]):
                 self._same[i], self._targets[i] = 0.0, target.copy()
+                self._changes[i] += 1.0
                 continue
             self._same[i] += dt
             change = np.abs(target[own] - self._targets[i][own]).max()
@@ -176,6 +181,7 @@ class SensorGuard:
             expected |= bool(change > limits.moved or self.failed & sensor)
             if sensor is Sensor.WRENCHES:  # a foot in the air may read nothing
                 expected &= abs(now[i][2]) > SWING_LOAD * self._weight
+            expected &= bool(self._changes[i] >= limits.alive)
             if expected and self._same[i] >= limits.frozen_time:
                 found |= sensor
         return found

@@ -132,7 +132,9 @@ class BalanceSession:
         self._upright = mean_normal(self._all.poses(posture))
         self._servo = config.servo
         # Slower than a walk; how much the feet must carry is StandingLimits'.
-        limits_of_sensors = SensorLimits(frozen_time=0.1, load=(0.0, 1.9), impact=0.0)
+        limits_of_sensors = SensorLimits(
+            frozen_time=0.1, load=(0.0, 1.9), impact=0.0, jump=0.1
+        )
         self._sensors = SensorGuard(model, self._all.legs, limits_of_sensors)
         self._balancer: Balancer | None = None
         self._time = -np.inf  # s, of the last reading

@@ -199,6 +199,7 @@ class GaitSession:
         if self.guard.reason and self.last.state is not TrotPhase.TROTTING:
             q = self.last.position[None]
             return JointPath(np.array([time]), q, np.zeros_like(q))
+        self._readings = ReadingTimes()  # drives follow the whole way in a gap
         way = self._way = self._way or self._way_from(self.last.position, time)
         times = time + max(way.end - time, 0.0) * np.arange(1, count + 1) / count
         q, qd = np.swapaxes([way.sample(at) for at in times.tolist()], 0, 1)
