@@ -19,8 +19,8 @@ from com_ros.conversions import (
     stamp_to_ns,
     vector3_to_numpy,
 )
-from com_ros.exceptions import ComRosError, ParameterError
-from com_simulation.exceptions import DivergedError
+from com_ros.exceptions import ParameterError
+from com_simulation.exceptions import DivergedError, WorldError
 from com_simulation.nodes.simulator import LATCHED_EVENTS
 
 
@@ -329,7 +329,7 @@ def test_a_fixed_robot_has_no_hoist(simulator_bench):
         ({"true_urdf_file": "/nowhere.urdf"}, UrdfError, "does not exist"),
         (
             {"true_urdf_file": HOAP2["robot_config"], "true_errors.com": 0.01},
-            ComRosError,
+            WorldError,
             "both a true URDF and true_errors are given: give one of them",
         ),
         (
@@ -391,7 +391,7 @@ def test_a_diverged_simulation_ends_the_node(simulator_bench):
     bench.wait_for("joint_states")
     bench.simulator._error = DivergedError(1.5, 0.001)
     with pytest.raises(
-        ComRosError, match=r"diverged at 1\.500 s: take a physics step below"
+        DivergedError, match=r"diverged at 1\.500 s: take a physics step below"
     ):
         bench.spin(3.0)
     bench.simulator._error = None
@@ -503,7 +503,7 @@ def test_events_are_told_also_to_who_comes_later(simulator_bench):
     [({"world": "mud"}, "world 'mud': give"), ({"event": "up"}, "event 'up'")],
 )
 def test_a_world_or_push_of_no_such_name(simulator_bench, options, text):
-    with pytest.raises(ComRosError, match=text):
+    with pytest.raises(WorldError, match=text):
         simulator_bench(**HOAP2, **options)
 
 

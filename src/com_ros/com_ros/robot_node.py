@@ -117,6 +117,8 @@ class RobotNode(Node, Generic[P]):
     ) -> None:
         super().__init__(name, **options)
         self.parameters: P = declare(self, parameters, self._change_parameters)
+        if isinstance(self.parameters, AssumedJoints):
+            self.parameters.assumed()  # what cannot be used ends the node now, not with a model
         path = self.parameters.robot_config
         self.config = RobotConfig.from_file(path) if path else None
         source = getattr(self.parameters, "wrenches", "measured")
