@@ -16,16 +16,13 @@ sensor was named) and worst_mm (largest true error of a CoM whose sensors had fa
 
 from __future__ import annotations
 
-import argparse
 import json
 from dataclasses import dataclass
 
 import numpy as np
 from balance_lab import SETTLE, true_com
-from processes import in_processes
-from rich.console import Console
-from rich.table import Table
 from scipy.spatial.transform import Rotation
+from sensor_failures import Outcome, figures, run_cases
 from walk_faults import FAULTS, IMU, JOINTS, NAMES, SLOW, WRENCH, Sensed, fail
 
 from com_control.balance.demonstrations import sway
@@ -48,22 +45,16 @@ WORDS = {WRENCH: "wrenches", IMU: "imu", JOINTS: "joint positions"}
 
 
 @dataclass
-class Outcome:
-    """What became of a robot."""
+class Sway(Outcome):
+    """What became of a robot that sways; worst: m, the largest true error of its CoM."""
 
-    robot: str
-    fault: str
-    end: str = "fell"
-    reason: str = ""
-    noticed: float = np.nan  # s
-    too_fast: int = 0
-    worst: float = 0.0  # m
+    worst: float = 0.0
 
 
-def balance(case: tuple[str, str]) -> Outcome:
+def balance(case: tuple[str, str]) -> Sway:
     """Lets a robot sway with a fault."""
     robot, fault = case
-    files, result = find_robot(robot), Outcome(*case)
+    files, result = find_robot(robot), Sway(*case)
     assert files.config is not None
     model = RobotModel.from_file(files.urdf)
     config = RobotConfig.from_file(files.config)
@@ -109,8 +100,7 @@ def balance(case: tuple[str, str]) -> Outcome:
             BalanceReading(reading.time, now.q, now.R[2], now.wrenches[:, 2], sent)
         )
         if command is not None:
-            most = model.velocity_limits * PERIOD * 1.02 + 1e-6
-            result.too_fast += bool((np.abs(command.position - sent) > most).any())
+            result.add_command(model, PERIOD, sent, command.position)
             sent = command.position
             simulation.lead(sent, command.velocity)
             if command.step is not None and fault != "tilts":
@@ -133,41 +123,21 @@ def balance(case: tuple[str, str]) -> Outcome:
 
 def main() -> int:
     """Runs all and prints the figures."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    choices = (*CONTROLS, *(fault for fault in FAULTS if fault != "none"))
-    parser.add_argument("robots", nargs="*", default=NAMES, metavar="ROBOT")
-    parser.add_argument("--fault", nargs="+", default=choices, choices=choices)
-    parser.add_argument("--processes", type=int, default=2)
-    options = parser.parse_args()
-    cases = [(robot, fault) for robot in options.robots for fault in options.fault]
-    found = in_processes(balance, cases, "balanced", options.processes)
-    table = Table("robot", "fault", "end", "noticed (ms)", "error (mm)", "reason")
-    robots: dict[str, dict[str, str]] = {}
-    for each in found:
-        noticed = "" if np.isnan(each.noticed) else f"{1e3 * each.noticed:.0f}"
-        row = each.robot, each.fault, each.end, noticed, f"{1e3 * each.worst:.1f}"
-        table.add_row(*row, each.reason)
-        robots.setdefault(each.robot, {})[each.fault] = each.end
-    Console(width=200).print(table)
+    choices = [*CONTROLS, *(fault for fault in FAULTS if fault != "none")]
+    error = {"error (mm)": lambda each: f"{1e3 * each.worst:.1f}"}
+    found = run_cases(__doc__, NAMES, choices, balance, "balanced", error)
+
+    def is_named(each: Outcome) -> bool:
+        return any(WORDS[text] in each.reason for text in FAULTS.get(each.fault, ()))
+
     faulty = [each for each in found if each.fault not in CONTROLS]
     sound = [each for each in found if each.fault in CONTROLS]
-    times = [each.noticed for each in faulty if np.isfinite(each.noticed)]
-    figures = {
-        "robots": robots,
+    more = {
         "held": sum(each.end == "held" for each in faulty),
-        "falls": sum(each.end == "fell" for each in faulty),
-        "falls_control": sum(each.end == "fell" for each in sound),
         "false_alarms": sum(bool(each.reason) for each in sound),
-        "wrong_reasons": sum(
-            bool(each.reason)
-            and not any(WORDS[text] in each.reason for text in FAULTS[each.fault])
-            for each in faulty
-        ),
-        "too_fast": sum(each.too_fast for each in found),
-        "noticed_ms": round(1e3 * max(times), 0) if times else None,
         "worst_mm": round(1e3 * max((each.worst for each in faulty), default=0.0), 1),
     }
-    print(json.dumps(figures))
+    print(json.dumps(figures(found, CONTROLS, is_named) | more))
     return 0
 
 

@@ -24,15 +24,12 @@ time until a failed sensor was named).
 
 from __future__ import annotations
 
-import argparse
 import json
 from dataclasses import dataclass, replace
 
 import numpy as np
-from processes import in_processes
-from rich.console import Console
-from rich.table import Table
 from scipy.spatial.transform import Rotation
+from sensor_failures import Outcome, figures, run_cases
 from trot_lab import TROT_NOISE, TrotRun, build
 
 from com_control.trot.parameters import GaitParameters
@@ -74,16 +71,10 @@ class Sensed:
 
 
 @dataclass
-class Outcome:
-    """What became of a trot."""
+class Trot(Outcome):
+    """What became of a trot; tilt: rad, the largest."""
 
-    robot: str
-    fault: str
-    end: str = "fell"
-    reason: str = ""
-    noticed: float = np.nan  # s
-    too_fast: int = 0
-    tilt: float = 0.0  # rad, largest
+    tilt: float = 0.0
 
 
 def fail(fault: str, since: float, now: Sensed, held: Sensed, knee: int) -> Sensed:
@@ -107,10 +98,10 @@ def fail(fault: str, since: float, now: Sensed, held: Sensed, knee: int) -> Sens
     return held if fault == "sensors_slow" else now
 
 
-def trot(case: tuple[str, str]) -> Outcome:
+def trot(case: tuple[str, str]) -> Trot:
     """Lets a robot trot with a fault."""
     robot, fault = case
-    feeds, result = fault != "open", Outcome(*case)
+    feeds, result = fault != "open", Trot(*case)
     model, config, world = build(TrotRun(robot))
     gait = TrotGait(model, config, GaitParameters(velocity_x=VELOCITY), feedback=feeds)
     session = GaitSession(gait, 1.0, PERIOD)
@@ -140,8 +131,7 @@ def trot(case: tuple[str, str]) -> Outcome:
         if trots and not session.trot and np.isnan(result.noticed):
             result.reason, result.noticed = session.reason, since
         if command is not None:
-            most = model.velocity_limits * PERIOD * 1.02 + 1e-6
-            result.too_fast += bool((np.abs(command.position - sent) > most).any())
+            result.add_command(model, PERIOD, sent, command.position)
             sent = command.position
             simulation.lead(sent, command.velocity)
         up = Rotation.from_quat(reading.root_orientation).as_matrix()[2, 2]
@@ -155,42 +145,22 @@ def trot(case: tuple[str, str]) -> Outcome:
 
 def main() -> int:
     """Runs all and prints the figures."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("robots", nargs="*", default=NAMES, metavar="ROBOT")
-    parser.add_argument("--fault", nargs="+", default=list(FAULTS), choices=FAULTS)
-    parser.add_argument("--processes", type=int, default=2)
-    options = parser.parse_args()
-    cases = [(robot, fault) for robot in options.robots for fault in options.fault]
-    found = in_processes(trot, cases, "trotted", options.processes)
-    table = Table("robot", "fault", "end", "noticed (ms)", "tilt (rad)", "reason")
-    robots: dict[str, dict[str, str]] = {}
-    for each in found:
-        noticed = "" if np.isnan(each.noticed) else f"{1e3 * each.noticed:.0f}"
-        row = each.robot, each.fault, each.end, noticed, f"{each.tilt:.2f}"
-        table.add_row(*row, each.reason)
-        robots.setdefault(each.robot, {})[each.fault] = each.end
-    Console(width=200).print(table)
-    faulty = [each for each in found if each.fault not in CONTROLS]
-    falls = {
-        name: sum(e.end == "fell" for e in found if e.fault == name)
-        for name in CONTROLS
+    tilt = {"tilt (rad)": lambda each: f"{each.tilt:.2f}"}
+    found = run_cases(__doc__, NAMES, list(FAULTS), trot, "trotted", tilt)
+
+    def is_named(each: Outcome) -> bool:
+        return any(word in each.reason for word in FAULTS[each.fault])
+
+    def fallen(fault: str) -> int:
+        return sum(each.end == "fell" for each in found if each.fault == fault)
+
+    stood = sum(each.end == "stood" for each in found if each.fault not in CONTROLS)
+    more = {
+        "stood": stood,
+        "falls_control": fallen("none"),
+        "falls_open": fallen("open"),
     }
-    times = [each.noticed for each in faulty if np.isfinite(each.noticed)]
-    figures = {
-        "robots": robots,
-        "stood": sum(each.end == "stood" for each in faulty),
-        "falls": sum(each.end == "fell" for each in faulty),
-        "falls_control": falls["none"],
-        "falls_open": falls["open"],
-        "wrong_reasons": sum(
-            bool(each.reason)
-            and not any(word in each.reason for word in FAULTS[each.fault])
-            for each in found
-        ),
-        "too_fast": sum(each.too_fast for each in found),
-        "noticed_ms": round(1e3 * max(times), 0) if times else None,
-    }
-    print(json.dumps(figures))
+    print(json.dumps(figures(found, CONTROLS, is_named) | more))
     return 0
 
 

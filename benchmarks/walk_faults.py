@@ -22,16 +22,13 @@ beyond the joints' velocity limits) and noticed_ms (the longest time until a fai
 
 from __future__ import annotations
 
-import argparse
 import json
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from processes import in_processes
-from rich.console import Console
-from rich.table import Table
 from scipy.spatial.transform import Rotation
+from sensor_failures import Outcome, figures, run_cases
 from walk_playback import starting_at
 from walk_robustness import PERIOD, ROBOTS, load
 
@@ -77,18 +74,6 @@ class Sensed:
     wrenches: Array
     R: Array
     omega: Array
-
-
-@dataclass
-class Outcome:
-    """What became of a walk."""
-
-    robot: str
-    fault: str
-    end: str = "fell"
-    reason: str = ""
-    noticed: float = np.nan  # s
-    too_fast: int = 0
 
 
 def fail(fault: str, since: float, now: Sensed, held: Sensed, knee: int) -> Sensed:
@@ -175,9 +160,7 @@ def walk(case: tuple[str, str]) -> Outcome:
         target = session.target_at(reading.time + PERIOD + lag)
         if target is not None:
             if sent is not None:
-                step = np.abs(target[0] - sent)
-                most = model.velocity_limits * PERIOD * 1.02 + 1e-6
-                result.too_fast += bool((step > most).any())
+                result.add_command(model, PERIOD, sent, target[0])
             sent = target[0]
             simulation.lead(sent)
         if has_fallen(R_start, p_start, R, reading.root_position):
@@ -203,40 +186,10 @@ def walk(case: tuple[str, str]) -> Outcome:
 
 def main() -> int:
     """Runs all and prints the figures."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("robots", nargs="*", default=NAMES, metavar="ROBOT")
-    parser.add_argument("--fault", nargs="+", default=list(FAULTS), choices=FAULTS)
-    parser.add_argument("--processes", type=int, default=2)
-    options = parser.parse_args()
-    cases = [(robot, fault) for robot in options.robots for fault in options.fault]
-    found = in_processes(walk, cases, "walked", options.processes)
-    table = Table("robot", "fault", "end", "noticed (ms)", "reason")
-    robots: dict[str, dict[str, str]] = {}
-    for each in found:
-        noticed = "" if np.isnan(each.noticed) else f"{1e3 * each.noticed:.0f}"
-        table.add_row(each.robot, each.fault, each.end, noticed, each.reason)
-        robots.setdefault(each.robot, {})[each.fault] = each.end
-    Console(width=200).print(table)
-    faulty = [each for each in found if each.fault != "none"]
-    times = [each.noticed for each in faulty if np.isfinite(each.noticed)]
-    print(
-        json.dumps(
-            {
-                "robots": robots,
-                "stopped": sum(each.end == "stopped" for each in faulty),
-                "falls": sum(each.end == "fell" for each in faulty),
-                "falls_control": sum(
-                    each.end == "fell" for each in found if each.fault == "none"
-                ),
-                "wrong_reasons": sum(
-                    bool(each.reason) and each.reason not in FAULTS[each.fault]
-                    for each in found
-                ),
-                "too_fast": sum(each.too_fast for each in found),
-                "noticed_ms": round(1e3 * max(times), 0) if times else None,
-            }
-        )
-    )
+    found = run_cases(__doc__, NAMES, list(FAULTS), walk, "walked")
+    common = figures(found, ("none",), lambda each: each.reason in FAULTS[each.fault])
+    stopped = sum(each.end == "stopped" for each in found if each.fault != "none")
+    print(json.dumps(common | {"stopped": stopped}))
     return 0
 
 
