@@ -13,10 +13,9 @@ from com_estimation.trunk.floating_base.options import (
     Priors,
     describe,
     variance_fractions,
-    widened,
 )
 from com_estimation.trunk.floating_base.payload import PayloadTest, is_withdrawn
-from com_estimation.trunk.floating_base.update import update_states
+from com_estimation.trunk.floating_base.update import update_states, widened
 
 pytestmark = pytest.mark.slow
 
@@ -214,7 +213,7 @@ def test_the_budget_in_words():
 def test_hips_that_disagree_widen_what_they_have_in_common():
     rng = np.random.default_rng(2)
     A = rng.standard_normal((STATES, STATES))
-    P, x, prior = A @ A.T / STATES, np.zeros(STATES), np.full(STATES, 0.003)
+    P, x, prior = A @ A.T / STATES, np.zeros(STATES), 0.003
     np.testing.assert_array_equal(widened(P, x, prior), P)
     x[STATE.hip] = [
         0.003,

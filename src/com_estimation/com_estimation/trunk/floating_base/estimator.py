@@ -34,10 +34,10 @@ from com_estimation.trunk.floating_base.options import (
     robot_com_std,
     unseen_covariances,
     variance_fractions,
-    widened,
 )
 from com_estimation.trunk.floating_base.payload import PayloadTest, is_withdrawn
 from com_estimation.trunk.floating_base.step import EXCITED, step
+from com_estimation.trunk.floating_base.update import widened
 from com_estimation.trunk.interface import Sample, TrunkEstimate, unknown_estimate
 from com_estimation.trunk.motion import imu_link
 from com_model import RobotConfig, RobotModel, Status
@@ -210,6 +210,10 @@ class FloatingBaseEstimator:
         self.reset()
         # Compiles now, so that the first sample need not wait for it.
         sample = SignalSample(0.0, self._signals)
+        self._hip_std = float(self.prior_std[STATE.hip.start])
+        self._widen = entry_point(
+            widened, self._memory.P, self._memory.x, self._hip_std
+        )
         self._step = entry_point(
             step, sample, self._model, self._settings, self._memory
         )
@@ -480,7 +484,8 @@ class FloatingBaseEstimator:
         )
 
     def _widened(self) -> Array:
-        return widened(self._memory.P, self._memory.x, self.prior_std)
+        memory = self._memory
+        return np.asarray(self._widen(memory.P, memory.x, self._hip_std))
 
     def _covariance(self, P: Array, T: Array) -> Array:
         covariance = T @ P[:4, :4] @ T.T + sum(self._unseen(T).values())

@@ -388,32 +388,6 @@ def variance_fractions(
     return result
 
 
-def widened(P: Array, x: Array, prior: Array) -> Array:
-    """The covariance for hips whose tolerance is itself uncertain.
-
-    A trot shows by how much the diagonals' hips disagree, d, and nothing of what all four have in
-    common, which moves the CoM as far. With a prior of Student's t with two degrees of freedom
-    for both, the variance of what they have in common is larger by
-
-      1 + d' d / (2 std_d^2)
-
-    A URDF with the right hips stays as good as its prior; one that is 10 mm off shows it.
-
-    Args:
-        P: (STATES, STATES) covariance of the state.
-        x: (STATES,) state.
-        prior: (STATES,) standard deviations of the state at the start.
-
-    Returns:
-        (STATES, STATES) covariance, not smaller than P.
-    """
-    hips = STATE.hip
-    first, second = x[hips].reshape(2, 2)
-    surplus = ((first - second) ** 2).sum() / (4.0 * prior[hips.start] ** 2)
-    known = np.linalg.solve(P[hips, hips], P[hips])
-    return np.asarray(P + surplus * (P[:, hips] @ known))
-
-
 _OWN = np.r_[STATE.mass, STATE.moment, STATE.link]  # what it depends on
 
 

@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 from com_estimation.trunk.floating_base.filter_types import (
+    HIP,
     MASS,
     MOMENT,
     STATES,
@@ -15,6 +16,7 @@ from com_estimation.trunk.floating_base.filter_types import (
     Rows,
 )
 from com_estimation.trunk.floating_base.rows import set_trunk_columns
+from com_model.compiled import compiled
 from com_model.geometry.vector_kernels import dot
 
 
@@ -61,6 +63,40 @@ def whiten(rows: Rows) -> None:
     factor(rows.noise, 1e-12)
     solve_lower(rows.noise, rows.residual.reshape(-1, 1))
     solve_lower(rows.noise, rows.H)
+
+
+@compiled()
+def widened(P: Array, x: Array, prior: float) -> Array:
+    """The covariance for hips whose tolerance is itself uncertain.
+
+    A trot shows by how much the diagonals' hips disagree, d, and nothing of what all four have in
+    common, which moves the CoM as far. With a prior of Student's t with two degrees of freedom
+    for both, the variance of what they have in common is larger by
+
+      1 + d' d / (2 std_d^2)
+
+    A URDF with the right hips stays as good as its prior; one that is 10 mm off shows it.
+
+    Args:
+        P: (STATES, STATES) covariance of the state.
+        x: (STATES,) state.
+        prior: m, standard deviation of a diagonal's hips along x and y; std_d is sqrt(2) times it.
+
+    Returns:
+        (STATES, STATES) covariance, not smaller than P.
+    """
+    hips, wide = slice(HIP, HIP + 4), P.copy()
+    known, L = P[hips].copy(), P[hips, hips].copy()
+    first, second = x[HIP : HIP + 2], x[HIP + 2 : HIP + 4]
+    surplus = np.sum((first - second) ** 2) / (4.0 * prior**2)
+    factor(L, 1e-300)
+    solve_lower(L, known)
+    for i in range(STATES):
+        for r in range(4):
+            scale = surplus * known[r, i]
+            for c in range(STATES):
+                wide[i, c] += scale * known[r, c]
+    return wide
 
 
 @njit
