@@ -165,7 +165,7 @@ def tasks(full: bool, seed: int) -> Iterator[Task]:
             light = replace(run, offset=offset, contact_time=contact)
             yield Task(
                 light,
-                tuple(("nominal", noise, number + k) for k, noise in enumerate(noises))
+                each("nominal", c + i)
                 + tuple(
                     item
                     for case in (SINGLES if full else SINGLES[(c + i) % 2 :: 2])
@@ -182,9 +182,7 @@ def tasks(full: bool, seed: int) -> Iterator[Task]:
             if not full and (c + i) % 2:
                 continue
             heavy = replace(light, robot=HEAVY)
-            usual, wrong, close = (
-                each(case, i, both=True) for case in (*HEAVY_CASES, WEIGHED[0])
-            )
+            usual, wrong, close = (each(case, i) for case in (*HEAVY_CASES, WEIGHED[0]))
             right = tuple((WEIGHED[1], noise, own) for _, noise, own in close)
             yield Task(heavy, usual + wrong + close + right)
             rub = replace(light, friction=20.0, damping=10.0)
@@ -210,6 +208,7 @@ def tasks(full: bool, seed: int) -> Iterator[Task]:
                 tuple(
                     (f"payload {name}", noise, own + j)
                     for j, noise in enumerate(noises)
+                    if full or (i + j) % 2
                 ),
             )
     yield from unnamed(run, full, seed)
