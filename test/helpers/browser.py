@@ -1,10 +1,13 @@
 """Debian's chromium, steered over its DevTools protocol by the websockets that viser needs."""
 
 import base64
+import contextlib
 import io
 import itertools
 import json
+import os
 import shutil
+import signal
 import subprocess
 import time
 import urllib.request
@@ -56,7 +59,10 @@ class Browser:
             "about:blank",
         ]
         self._process = subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            command,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
         )
         port = self.wait_for(self._port, "the browser starts")
         with urllib.request.urlopen(
@@ -81,6 +87,14 @@ class Browser:
             self._process.wait(20)
         except subprocess.TimeoutExpired:
             self._process.kill()
+            self._process.wait()
+        # Its renderers and services end after it and write to the profile until then, while the
+        # caller removes that folder.
+        end = time.monotonic() + 5.0
+        with contextlib.suppress(ProcessLookupError):
+            while time.monotonic() < end:
+                os.killpg(self._process.pid, signal.SIGKILL)
+                time.sleep(0.05)
 
     def call(self, method, **parameters):
         """Call a method of the protocol; return its result."""
