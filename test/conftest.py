@@ -59,7 +59,7 @@ def pytest_configure(config):
     )
     rest = "exhaustive: variants of other tests, more robots, long runs; left out of make test"
     config.addinivalue_line("markers", rest)
-    alone = "alone: runs after all others, one at a time; a browser, whose window is served first"
+    alone = "alone: runs after all others, one at a time; a browser, or what needs real time"
     config.addinivalue_line("markers", alone)
     config.option.loadscopereorder = False  # of pytest -n: not by the number of tests
 

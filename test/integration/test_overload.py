@@ -94,6 +94,7 @@ def run(ros_context):
         node.destroy_node()
 
 
+@pytest.mark.alone  # beside other tests it may truly be too slow
 def test_a_node_that_is_fast_enough_again_uses_each_message(run):
     """Also while messages come in bunches, of which it has used only the newest."""
 
