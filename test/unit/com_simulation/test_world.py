@@ -123,6 +123,31 @@ def test_base_can_be_chosen(arm):
         build_world(arm, base="flying")
 
 
+def test_the_ground_carries_feet_though_a_shape_of_the_ankle_reaches_it(robot_files):
+    robot, config, _ = robot_files("hoap2")
+    index = robot.link_index(config.feet[0].frame)
+    foot = int(robot.bodies.body_of_link[index])
+    ankle = int(robot.bodies.parent[foot])
+    R, p = link_poses(robot, config.nominal_posture(robot))
+    name = robot.bodies.names[ankle]
+    at = R[robot.link_index(name)].T @ (p[index] - p[robot.link_index(name)])
+    shape = (
+        f'<collision><origin xyz="{at[0]} {at[1]} {at[2]}"/>'
+        '<geometry><sphere radius="0.002"/></geometry></collision>'
+    )
+    begin = robot.xml.index(">", robot.xml.index(f'<link name="{name}"')) + 1
+    xml = robot.xml[:begin] + shape + robot.xml[begin:]
+    world = build_world(RobotModel.from_urdf(xml), config)
+    note = "shapes beside the soles, which the ground does not carry: "
+    assert [each for each in world.notes if each.startswith(note)] == [note + name]
+    data = mujoco.MjData(world.mj)
+    data.qpos[:], data.ctrl[:] = world.qpos, world.posture
+    mujoco.mj_step(world.mj, data, 500)
+    touching = set(world.mj.geom_bodyid[data.contact.geom[:, 1]].tolist())
+    assert foot + 1 in touching
+    assert ankle + 1 not in touching
+
+
 def test_bare_feet_stand_on_balls_at_the_corners(robot_files):
     robot, config, _ = robot_files("talos", "talos_data/robots/talos_reduced.urdf")
     robot = RobotModel.from_urdf(robot.xml, robot.frames)  # no path: no mesh is found

@@ -9,13 +9,13 @@ from com_model.dynamics.kinematics import TURNS, body_poses, free_axis
 from com_model.exceptions import listing
 from com_model.geometry.support import SupportPolygon
 from com_model.model import RobotModel
-from com_model.setup.gains import find_gains, gait_parameters
+from com_model.setup.gains import find_gains, gait_parameters, weak_hips
 from com_model.setup.limbs import NoLegsError, find_limbs
 from com_model.setup.parts import HUMANOID, FootSetup, Leg, RobotSetup, Sole, Standing
 from com_model.setup.posture import contact_points, find_posture
 from com_model.setup.sensors import find_imu, find_wrench
 from com_model.setup.soles import find_sole
-from com_model.shapes.hulls import read_outside
+from com_model.shapes.hulls import Outside, read_outside
 
 LEAST_BEND = 0.1
 """rad, of the knees of a robot that leans or walks; others get no sizes of steps."""
@@ -67,6 +67,15 @@ def describe(
     issues += [
         ("walking", part) for f in feet if (part := _free_part(model, f, standing))
     ]
+    issues += [
+        (f"feet.{f.name}", text)
+        for f in feet
+        if (text := _beside(model, outside, f, standing))
+    ]
+    weak = weak_hips(model, limbs, standing) if limbs.kind == HUMANOID else ()
+    if weak:
+        text = f"by the URDF's effort limits {listing(weak)} cannot hold the weight on one leg"
+        issues.append(("walking", f"{text}: walks with feedback fall"))
     issues += [("posture", issue) for issue in standing.issues]
     issues += [
         ("posture", f"the hulls of {a} and {b} overlap") for a, b in overlaps[:5]
@@ -121,6 +130,19 @@ def _foot(model: RobotModel, leg: Leg, sole: Sole, standing: Standing) -> FootSe
     return FootSetup(
         name, leg, sole, wrench, contact_points(standing.R, standing.p, leg, sole)
     )
+
+
+def _beside(
+    model: RobotModel, outside: Outside, foot: FootSetup, standing: Standing
+) -> str:
+    """What of the leg touches the ground beside the sole; "" where nothing does."""
+    for body in foot.leg.bodies[:-1]:
+        heights = outside.points[body] @ standing.R[body][2] + standing.p[body][2]
+        if heights.min(initial=np.inf) < standing.ground + 0.005:  # m
+            link = model.bodies.names[body]
+            fix = "does its <collision> belong to the foot?"
+            return f"{link} ends on the ground beside {foot.name}: {fix}"
+    return ""
 
 
 def _free_part(model: RobotModel, foot: FootSetup, standing: Standing) -> str:

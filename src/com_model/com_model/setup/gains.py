@@ -153,6 +153,28 @@ def overloaded_joints(
     return tuple(model.joint_names[i] for i in weak)
 
 
+def weak_hips(model: RobotModel, limbs: Limbs, standing: Standing) -> tuple[str, ...]:
+    """Names the joints at the hips that cannot hold the weight on one leg.
+
+    A torque limit of 0 counts as not known.
+
+    Args:
+        model: The robot.
+        limbs: Its limbs.
+        standing: Its standing posture.
+
+    Returns:
+        Names of joints whose effort limit in the URDF is below the moment of the weight.
+    """
+    hips = [b for leg in limbs.legs for b in leg.bodies[:3]]
+    axes = np.einsum("bij,bj->bi", standing.R[hips], model.bodies.axis[hips])
+    arms = np.cross(standing.com - standing.p[hips], [0.0, 0.0, GRAVITY * model.mass])
+    indices = model.bodies.q_index[hips]
+    limits = model.effort_limits[indices]
+    weak = (np.abs(np.sum(axes * arms, axis=1)) > limits) & (limits > 0.0)
+    return tuple(model.joint_names[i] for i in indices[weak])
+
+
 def gait_parameters(
     model: RobotModel, limbs: Limbs, standing: Standing, points: list[Array]
 ) -> dict[str, dict[str, float]]:
@@ -177,19 +199,11 @@ def gait_parameters(
         width = float(max(middles) - min(middles))
         legs = [standing.p[leg.bodies[0]][2] - standing.ground for leg in limbs.legs]
         sideways = 0.125 * width**2 / float(np.mean(legs))
-        hips = [b for leg in limbs.legs for b in leg.bodies[:3]]
-        axes = np.einsum("bij,bj->bi", standing.R[hips], model.bodies.axis[hips])
-        arms = np.cross(
-            standing.com - standing.p[hips], [0.0, 0.0, GRAVITY * model.mass]
-        )
-        moments = np.abs(np.sum(axes * arms, axis=1))  # of the weight, on one leg
-        efforts = model.effort_limits[model.bodies.q_index[hips]]
-        weak = ((moments > efforts) & (efforts > 0.0)).any()
-        # times of a step over a pendulum's; short where the hips hardly carry the weight on one leg
-        # (GR1 falls at 2.1 and above), or an ankle has no roll (H1 falls at 1.6 and above)
-        time = 1.5 if weak else 2.83
-        if min(len(leg.bodies) for leg in limbs.legs) < 6:
-            time = 1.15
+        # Times of a step over a pendulum's: the longer a robot is on one foot, the more it moves
+        # sideways on drives that give, and the earlier the other foot touches down (GR1, with soles
+        # of 40 mm, falls at 2 and above). Without a roll at the ankle H1 falls at 1.6 and above.
+        no_roll = min(len(leg.bodies) for leg in limbs.legs) < 6
+        time = 1.15 if no_roll else 1.5
         steps = {
             "step_width": round(width, 3),
             "step_length": round(0.1 * height, 3),

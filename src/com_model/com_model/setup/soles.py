@@ -43,7 +43,13 @@ def find_sole(
     if not len(outside.points[foot]) and kind != QUADRUPED and len(leg.bodies) > 4:
         return _guessed_sole(model, leg, R[foot], length)
     # of the leg's length, of a flat sole
-    flat = _flat_sole(outside.points[foot], R[foot], 0.025 * length, 0.09 * length)
+    flat = _flat_sole(
+        outside.points[foot],
+        outside.meshes[foot],
+        R[foot],
+        0.025 * length,
+        0.09 * length,
+    )
     if flat is None or (kind == QUADRUPED and len(leg.bodies) <= 3):
         return _point_foot(model, outside, leg, R, p)
     R_sole, p_sole, corners = flat
@@ -54,12 +60,12 @@ def find_sole(
 
 
 def _flat_sole(
-    points: Array, R: Array, narrowest: float, shortest: float
+    points: Array, uneven: bool, R: Array, narrowest: float, shortest: float
 ) -> tuple[Array, Array, Array] | None:
     """Frame (R, p) and corners of the largest facet below a foot, in its body; None: no sole.
 
-    Of points (k, 3) m in the body, R (3, 3) its orientation in the neutral posture; a sole has at
-    least the width and the length, m.
+    Of points (k, 3) m in the body, of meshes if uneven, R (3, 3) its orientation in the neutral
+    posture; a sole has at least the width and the length, m.
     """
     try:
         hull = solid_hull(points)
@@ -81,9 +87,10 @@ def _flat_sole(
     down = areas[best] @ normals[best]
     down /= np.linalg.norm(down)
     heights = points @ down
-    on_sole = points[heights > heights.max() - thickness]
     R_sole = _sole_axes(-down, R)
-    flat = on_sole @ R_sole[:, :2]
+    # A mesh may be uneven; of a lying cylinder the ground touches one line only.
+    depth = thickness if uneven else 0.1 * thickness
+    flat = points[heights > heights.max() - depth] @ R_sole[:, :2]
     extent = np.ptp(flat, axis=0)
     if len(flat) < 3 or extent.min() < narrowest or extent.max() < shortest:
         return None

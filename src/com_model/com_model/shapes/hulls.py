@@ -244,12 +244,14 @@ class Outside:
         points: Per body (k, 3) m, corners of the convex hulls of its shapes, in the body's frame.
         links: Per body (k,) index of the link that each point belongs to.
         balls: Per body its spheres.
+        meshes: Per body, whether there are meshes among its shapes.
         problems: Names of the shapes that could not be read, by the reason.
     """
 
     points: tuple[Array, ...]
     links: tuple[Indices, ...]
     balls: tuple[tuple[Ball, ...], ...]
+    meshes: tuple[bool, ...]
     problems: dict[str, list[str]]
 
 
@@ -270,6 +272,7 @@ def read_outside(
     points: list[list[Array]] = [[np.empty((0, 3))] for _ in range(count)]
     owners: list[list[int]] = [[] for _ in range(count)]
     balls: list[list[Ball]] = [[] for _ in range(count)]
+    meshes = [False] * count
     for shape in read:
         link = model.link_index(shape.link)
         body, R, p = (
@@ -280,11 +283,13 @@ def read_outside(
         corners = (hull_points(shape) @ shape.R.T + shape.p) @ R.T + p
         points[body].append(corners)
         owners[body] += [link] * len(corners)
+        meshes[body] |= shape.kind == MESH
         if shape.kind == SPHERE:
             balls[body].append(Ball(shape.link, p + R @ shape.p, shape.size[0]))
     return Outside(
         tuple(np.concatenate(parts) for parts in points),
         tuple(np.array(indices, dtype=np.int64) for indices in owners),
         tuple(tuple(found) for found in balls),
+        tuple(meshes),
         problems,
     )

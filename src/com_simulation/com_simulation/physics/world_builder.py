@@ -191,6 +191,8 @@ class _Builder:
         mj, data = self._place()
         if self.floating and self._add_bare_feet(mj, data):
             mj, data = self._place()
+        if self.floating:
+            self._spare_legs(mj, data)
         for first, second in sorted(
             {*contacts.touching_pairs(mj, data), *contacts.neighbours(self.robot)}
         ):
@@ -296,6 +298,25 @@ class _Builder:
         why = "" if self.sole_balls else ", for want of simple shapes"
         self.add_note(f"feet carried by balls at their soles{why}", names)
         return bool(bare)
+
+    def _spare_legs(self, mj: mujoco.MjModel, data: mujoco.MjData) -> None:
+        """Lets the ground carry no shape of a leg but its foot's.
+
+        URDFs give shapes of a sole to the ankle's link, which would carry instead of the foot and
+        past its sensor.
+        """
+        bodies = self.robot.bodies
+        feet = {contacts.body_of_foot(self.robot, foot) for foot in self.feet}
+        legs = {int(b) + 1 for foot in feet for b in bodies.path_to(foot - 1)} - feet
+        low = [
+            geom
+            for geom in np.flatnonzero(np.isin(mj.geom_bodyid, list(legs)))
+            if contacts.lowest_height(mj, data, self.normal, int(geom)) < 0.005  # m
+        ]
+        for geom in low:
+            self.spec.geom(mj.geom(geom).name).conaffinity = spec.ROBOT_BIT
+        names = tuple(bodies.names[mj.geom_bodyid[geom] - 1] for geom in low)
+        self.add_note("shapes beside the soles, which the ground does not carry", names)
 
     def _servos(self, mj: mujoco.MjModel, data: mujoco.MjData) -> Servos:
         robot, bodies = self.robot, self.robot.bodies
