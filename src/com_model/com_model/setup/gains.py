@@ -201,9 +201,10 @@ def gait_parameters(
         sideways = 0.125 * width**2 / float(np.mean(legs))
         # Times of a step over a pendulum's: the longer a robot is on one foot, the more it moves
         # sideways on drives that give, and the earlier the other foot touches down (GR1, with soles
-        # of 40 mm, falls at 2 and above). Without a roll at the ankle H1 falls at 1.6 and above.
+        # of 40 mm, falls at 2 and above). Without a roll at the ankle Atlas falls from 1.15 on,
+        # H1 from 1.6 on, and at 0.7 and below.
         no_roll = min(len(leg.bodies) for leg in limbs.legs) < 6
-        time = 1.15 if no_roll else 1.5
+        time = 0.85 if no_roll else 1.5
         steps = {
             "step_width": round(width, 3),
             "step_length": round(0.1 * height, 3),
