@@ -11,6 +11,7 @@ from rclpy.action.server import ServerGoalHandle
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
+from com_model.exceptions import ComModelError
 from com_ros.services import answering
 
 T = TypeVar("T")
@@ -51,7 +52,7 @@ class BackgroundJobs:
         Args:
             work: runs in the worker thread; must not use the node.
             then: called in the node's executor with the result of `work`, or with the exception
-                that it raised.
+                that it raised; one that is a bug is logged before.
         """
         self._pending += 1
         self._pool.submit(work).add_done_callback(
@@ -64,6 +65,9 @@ class BackgroundJobs:
             future, then = self._done.popleft()
             self._pending -= 1
             error = future.exception()
+            if error and not isinstance(error, ComModelError | OSError):  # a bug
+                text = "".join(traceback.format_exception(error))
+                self._node.get_logger().error(text)
             try:
                 then(error if isinstance(error, Exception) else future.result())
             except Exception:  # a bug, which ends no node

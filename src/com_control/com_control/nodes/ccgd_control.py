@@ -352,8 +352,6 @@ class WalkControl:
         if session.state is not WalkPhase.PLANNING or robot.reading is None:
             return
         if isinstance(walk, Exception):
-            if not isinstance(walk, ComControlError):
-                raise walk
             session.refuse(str(walk))
             self._settle(robot)
             return

@@ -36,9 +36,8 @@ on request. Commands keep the limits of position and speed. When the robot falls
 rest and sends no more commands. Parameters: see ccgd_parameters.Parameters.
 """
 
-from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from geometry_msgs.msg import Twist
 from sensor_msgs.msg import Imu
@@ -72,8 +71,6 @@ from com_ros.main import run
 from com_ros.raw_messages import TrajectoryWriter
 from com_ros.robot_node import RobotNode
 from com_ros.stream import RateLimit
-
-T = TypeVar("T")
 
 LEVELS = {
     WalkPhase.UNKNOWN: diagnostics.ERROR,
@@ -242,29 +239,14 @@ class CcgdGaitNode(RobotNode[Parameters]):
             goal = msg_to_request(request.goal, self.parameters.walk_frame)
             return robot.walker.plan(goal.with_defaults(defaults), posture)
 
-        self._do(plan, partial(plan_response, robot), reply)
+        self._jobs.do(plan, lambda walk: reply(plan_response(robot, walk)))
 
     def _on_solve(self, request: SolveComIk.Request, reply: Reply) -> None:
         robot = self._control.robot
         if robot is None:
             raise ComRosError(self.waiting)
         solve = partial(solve_com_ik, robot, request)
-        self._do(solve, partial(solution_response, robot), reply)
-
-    def _do(
-        self,
-        work: Callable[[], T],
-        respond: Callable[[T | Exception], Any],
-        reply: Reply,
-    ) -> None:
-        """Runs a job in the background and replies with its result or its refusal."""
-
-        def hand_on(result: T | Exception) -> None:
-            if isinstance(result, Exception) and not isinstance(result, ComModelError):
-                raise result
-            reply(respond(result))
-
-        self._jobs.do(work, hand_on)
+        self._jobs.do(solve, lambda found: reply(solution_response(robot, found)))
 
     # --- diagnostics ---------------------------------------------------------------------------
     def diagnose(self) -> Diagnosis:

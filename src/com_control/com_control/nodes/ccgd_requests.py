@@ -11,7 +11,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from std_srvs.srv import Trigger
 
-from com_control.exceptions import ComControlError, PlanError
+from com_control.exceptions import PlanError
 from com_control.nodes.ccgd_control import WalkControl, WalkingRobot
 from com_control.nodes.walk_conversions import NO_STEP, footstep_to_msg
 from com_control.walking.ankle_sway import AnkleFit, fit_ankles, plan_sway
@@ -258,10 +258,8 @@ class StiffnessCalibration:
         return robot
 
     def _use(self, found: tuple[AnkleFit, AnkleFit] | Exception) -> Trigger.Response:
-        if isinstance(found, ComControlError):
-            return Trigger.Response(message=str(found))
         if isinstance(found, Exception):
-            raise found
+            return Trigger.Response(message=str(found))
         new = Parameter("ankle_stiffness", value=[fit.stiffness for fit in found])
         (changed,) = self._node.set_parameters([new])
         yaml = [

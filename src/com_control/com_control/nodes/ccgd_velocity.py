@@ -6,7 +6,6 @@ import numpy as np
 from geometry_msgs.msg import Twist
 from rclpy.impl.rcutils_logger import RcutilsLogger
 
-from com_control.exceptions import ComControlError
 from com_control.nodes.ccgd_control import WalkControl, WalkingRobot
 from com_control.walking.session import WalkPhase
 from com_control.walking.stance import find_stance
@@ -118,8 +117,6 @@ class VelocityFollower:
                 if self._control.continue_with(robot, changed, at):
                     self._walk = changed
                 return
-            if not isinstance(changed, ComControlError):
-                raise changed
             self._log.warning(
                 f"cmd_vel: the walk ends, as it cannot continue: {changed}"
             )
