@@ -264,6 +264,7 @@ class RobotNode(Node, Generic[P]):
         use: Callable[[list[Paired[JointSample]]], None],
         timeout_s: float,
         wait_s: float,
+        on_problem: Callable[[JointSample], None] | None = None,
     ) -> None:
         """Subscribes joint_states and imu, and pairs those of the same instants.
 
@@ -272,11 +273,17 @@ class RobotNode(Node, Generic[P]):
                 empty. When joint_states time out, also with those that still wait.
             timeout_s: s, largest time between a joint sample and its reading of the IMU.
             wait_s: s of sample time that a joint sample waits at most.
+            on_problem: called with samples that have an `error`, which then count as received.
         """
         pairing = ImuPairing[JointSample](timeout_s, wait_s)
         self.follow_joint_states(
-            lambda sample: use(pairing.add_joints(sample.time_ns, sample)),
+            lambda sample: (
+                on_problem(sample)
+                if on_problem and sample.error
+                else use(pairing.add_joints(sample.time_ns, sample))
+            ),
             depth=EVERY_SAMPLE,
+            with_problems=on_problem is not None,
         )
         self.subscribe(
             Imu,

@@ -28,7 +28,6 @@ Parameters: see trunk_robot.Parameters.
 from typing import Any
 
 from builtin_interfaces.msg import Time
-from sensor_msgs.msg import Imu
 
 from com_estimation.nodes import trunk_robot
 from com_estimation.nodes.trunk_input import Pair, TrunkInput
@@ -47,7 +46,6 @@ from com_msgs.msg import GaitPhase
 from com_ros import diagnostics
 from com_ros.conversions import NS_PER_S, ns_to_stamp
 from com_ros.diagnostics import Diagnosis
-from com_ros.inputs import imu_to_values
 from com_ros.joint_input import JointSample
 from com_ros.main import run
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
@@ -96,10 +94,9 @@ class TrunkEstimatorNode(RobotNode[Parameters]):
             CorrectedDescription(self, p, self.log) if p.publish_corrected else None
         )
         self.follow_robot_description()
-        self.follow_joint_states(
-            self._on_joints, depth=EVERY_SAMPLE, with_problems=True
+        self.follow_joints_with_imu(
+            self._process, p.imu_max_offset, p.imu_wait, self._hold
         )
-        self.subscribe(Imu, "imu", self._on_imu, EVERY_SAMPLE)
         if self._input.uses_wrenches:
             self.follow_wrenches(feet, self._input.wrenches, EVERY_SAMPLE)
         self.subscribe(GaitPhase, "gait/stance", self._input.set_gait, EVERY_SAMPLE)
@@ -147,20 +144,13 @@ class TrunkEstimatorNode(RobotNode[Parameters]):
             )
 
     # --- inputs ------------------------------------------------------------------------------
-    def _on_joints(self, sample: JointSample) -> None:
-        time = sample.time_ns / NS_PER_S
-        if self._robot is None:
-            self._publish(
-                unknown_estimate(time, sample.error), ns_to_stamp(sample.stamp_ns)
-            )
-        elif sample.error:
-            held = self._robot.pipeline.hold(time, Problem(Severity.HOLD, sample.error))
-            self._publish(held, ns_to_stamp(sample.stamp_ns))
-        else:
-            self._process(self._input.pairing.add_joints(sample.time_ns, sample))
-
-    def _on_imu(self, msg: Imu, time_ns: int) -> None:
-        self._process(self._input.pairing.add_imu(time_ns, imu_to_values(msg)))
+    def _hold(self, sample: JointSample) -> None:
+        """Puts the estimate on hold for a sample with an error."""
+        time, problem = sample.time_ns / NS_PER_S, Problem(Severity.HOLD, sample.error)
+        held: TrunkEstimate | None = unknown_estimate(time, sample.error)
+        if self._robot is not None:
+            held = self._robot.pipeline.hold(time, problem)
+        self._publish(held, ns_to_stamp(sample.stamp_ns))
 
     def _process(self, pairs: list[Pair]) -> None:
         """Updates the estimate with joints and IMU of the same instants."""
@@ -176,12 +166,11 @@ class TrunkEstimatorNode(RobotNode[Parameters]):
                 self._corrected.update(estimate, self._robot.model)
 
     def on_joints_timeout(self, reason: str) -> None:
-        """Processes the samples that wait for the IMU, then puts the estimate on hold.
+        """Puts the estimate on hold; the samples that waited for the IMU have been processed.
 
         Args:
             reason: why joint_states are stale.
         """
-        self._process(self._input.pairing.flush())
         self._publish(
             with_problems(self._estimate, [Problem(Severity.HOLD, reason)]), self._stamp
         )

@@ -12,7 +12,7 @@ from com_model.arrays import Flags
 from com_model.dynamics.link_frames import LinkFrames
 from com_msgs.msg import GaitPhase
 from com_ros.conversions import NS_PER_S
-from com_ros.inputs import ImuPairing, Latest, Paired, WrenchInputs
+from com_ros.inputs import Latest, Paired, WrenchInputs
 from com_ros.joint_input import JointSample
 
 # s between parts of the joints; a leg moves by centimetres meanwhile
@@ -38,7 +38,6 @@ class TrunkInput:
         feet: of the four legs.
 
     Attributes:
-        pairing: of joints and IMU.
         wrenches: of the feet's sensors, in the order of the legs.
         uses_wrenches: the forces come from sensors in the feet.
         imu_age_s: time between the last sample's joints and the IMU reading paired with it, s.
@@ -47,7 +46,6 @@ class TrunkInput:
     def __init__(self, p: Parameters, feet: tuple[Foot, ...]) -> None:
         self._p = p
         self._feet = feet
-        self.pairing: ImuPairing[JointSample] = ImuPairing(p.imu_max_offset, p.imu_wait)
         self.wrenches = WrenchInputs(feet, p.wrench_timeout)
         self._stance: Latest[Flags] = Latest(p.stance_timeout)
         self.uses_wrenches = p.ground_reaction == SENSOR
