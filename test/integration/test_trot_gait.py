@@ -177,7 +177,7 @@ def test_silent_joints_bring_all_feet_down(bench):
 @pytest.mark.parametrize(
     ("orientation", "reason"),
     [
-        (UNKNOWN, "imu gives no orientation"),
+        (UNKNOWN, "gives orientation"),
         (TILTED, "the trunk tilts by 0.70 rad, max_tilt is 0.60"),
     ],
 )
@@ -206,7 +206,7 @@ def test_an_imu_that_falls_silent_brings_all_feet_down(bench):
 @pytest.mark.parametrize(
     ("before", "reason"),
     [
-        ({"orientation": UNKNOWN}, "waits: imu gives no orientation"),
+        ({"orientation": UNKNOWN}, "waits: imu: "),
         (
             {"orientation": TILTED},
             "waits: the trunk tilts by 0.70 rad, max_tilt is 0.60",

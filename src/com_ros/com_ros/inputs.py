@@ -8,7 +8,7 @@ of the sensor's frame; see com_model.robot_config.
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Generic, TypeVar
 
@@ -173,11 +173,15 @@ class ImuValues:
         angular_velocity: (3,) rad/s.
         specific_force: (3,) m/s^2, gravity included: (0, 0, 9.81) at rest with z up.
         R_world_imu: (3, 3) orientation, world z up.
+        frame: the message's frame_id.
+        problem: why the orientation is not known; empty when it is.
     """
 
     angular_velocity: Array
     specific_force: Array
     R_world_imu: Array
+    frame: str = ""
+    problem: str = ""
 
 
 UNKNOWN_IMU = ImuValues(np.full(3, np.nan), np.full(3, np.nan), np.full((3, 3), np.nan))
@@ -197,11 +201,11 @@ def imu_to_values(msg: Imu) -> ImuValues:
         gyro = UNKNOWN_IMU.angular_velocity
     if msg.linear_acceleration_covariance[0] == -1.0:
         force = UNKNOWN_IMU.specific_force
+    frame = msg.header.frame_id
     try:
-        rotation = imu_to_rotation(msg)
-    except ConversionError:
-        rotation = UNKNOWN_IMU.R_world_imu
-    return ImuValues(gyro, force, rotation)
+        return ImuValues(gyro, force, imu_to_rotation(msg), frame)
+    except ConversionError as error:
+        return ImuValues(gyro, force, UNKNOWN_IMU.R_world_imu, frame, str(error))
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,66 +225,51 @@ class Paired(Generic[T]):
     age_s: float
 
 
-@dataclass(frozen=True)
-class ImuReading:
-    """Orientation of the IMU at a time.
-
-    Attributes:
-        R_world_imu: (3, 3), world z up; None when it is not known.
-        frame: the message's frame_id.
-        problem: why the orientation is not known and how to fix it; empty when it is.
-    """
-
-    R_world_imu: Array | None
-    frame: str = ""
-    problem: str = ""
-
-
 class ImuInput(Latest[Imu]):
-    """Stores the latest Imu messages and converts one only when its orientation is requested.
+    """Stores the latest Imu messages and converts one only when its reading is requested.
 
     Args:
         timeout_s: s, largest difference of sample times; see Latest.
         topic: name of the topic, for error texts.
+        otherwise: what a robot without this IMU can do, for error texts.
     """
 
-    def __init__(self, timeout_s: float, topic: str = "imu") -> None:
+    def __init__(
+        self,
+        timeout_s: float,
+        topic: str = "imu",
+        otherwise: str = "set use_imu to false to assume level ground",
+    ) -> None:
         super().__init__(timeout_s)
-        # the last one, with its reading
-        self._used: tuple[Imu, ImuReading] | None = None
-        self._topic = topic
+        self._used: tuple[Imu, ImuValues] | None = None  # the last one, converted
+        self._topic, self._otherwise = topic, otherwise
         self._asked_ns: int | None = None
 
     update = Latest.set
 
-    def reading(self, at_ns: int) -> ImuReading:
-        """Returns the orientation at a time.
+    def reading(self, at_ns: int) -> ImuValues:
+        """Returns the reading at a time.
 
         Args:
-            at_ns: ns, sample time of the data that the orientation is combined with.
+            at_ns: ns, sample time of the data that the reading is combined with.
 
         Returns:
-            The orientation, or an ImuReading whose `problem` says why it is not known.
+            The reading, whose `problem` says why the orientation is not known and how to fix it;
+            UNKNOWN_IMU with the problem where no message is current.
         """
         msg = self.current(at_ns)
-        if msg is not None:
-            if self._used is None or self._used[0] is not msg:
-                self._used = msg, self._convert(msg)
-            return self._used[1]
-        if self._asked_ns is None:
-            self._asked_ns = at_ns
-        state = self.describe(self._topic, at_ns)
-        fix = "start the imu driver, or set use_imu to false to assume level ground"
-        return ImuReading(None, problem=f"{state}: {fix}")
-
-    def _convert(self, msg: Imu) -> ImuReading:
-        try:
-            return ImuReading(imu_to_rotation(msg), msg.header.frame_id)
-        except ConversionError as error:
-            fix = (
-                "use a driver or filter that gives orientation, or set use_imu to false"
-            )
-            return ImuReading(None, problem=f"{self._topic}: {error}; {fix}")
+        if msg is None:
+            self._asked_ns = at_ns if self._asked_ns is None else self._asked_ns
+            problem = f"{self.describe(self._topic, at_ns)}: start the imu driver, or "
+            return replace(UNKNOWN_IMU, problem=problem + self._otherwise)
+        if self._used is None or self._used[0] is not msg:
+            values = imu_to_values(msg)
+            if values.problem:
+                fix = f"use a driver or filter that gives orientation, or {self._otherwise}"
+                problem = f"{self._topic}: {values.problem}; {fix}"
+                values = replace(values, problem=problem)
+            self._used = msg, values
+        return self._used[1]
 
     def settling(self, at_ns: int) -> bool:
         """Returns whether the first message may still be on its way; nothing is wrong yet.

@@ -8,9 +8,7 @@ import time
 from collections.abc import Callable
 from math import acos
 
-import numpy as np
 from rclpy.impl.rcutils_logger import RcutilsLogger
-from sensor_msgs.msg import Imu
 
 from com_control.exceptions import ComControlError
 from com_control.nodes.ccgd_parameters import Parameters
@@ -28,7 +26,7 @@ from com_model.dynamics.link_frames import LinkFrames
 from com_model.joint_path import JointPath
 from com_ros.conversions import NS_PER_S
 from com_ros.exceptions import ComRosError
-from com_ros.inputs import ImuValues, InputWatch, Latest, WrenchInputs, imu_to_values
+from com_ros.inputs import ImuInput, InputWatch, WrenchInputs
 from com_ros.jobs import BackgroundJobs
 from com_ros.joint_input import JointSample
 from com_ros.raw_messages import TrajectoryWriter
@@ -45,6 +43,7 @@ class WalkingRobot:
         config: its configuration.
         settings: parameters of the node.
         wrenches: of the left and right foot.
+        imu: its messages, if there is one.
 
     Attributes:
         biped: pelvis and legs.
@@ -67,6 +66,7 @@ class WalkingRobot:
         config: RobotConfig,
         settings: Parameters,
         wrenches: WrenchInputs,
+        imu: ImuInput,
     ) -> None:
         try:
             self.biped = Biped.from_config(model, config)
@@ -107,7 +107,7 @@ class WalkingRobot:
         self.names, self._config = model.joint_names, config
         self.reading: Reading | None = None
         self._wrenches, self._use_wrench = wrenches, settings.use_wrench
-        self._attitude: Latest[ImuValues] = Latest(settings.imu_timeout)
+        self._imu = imu
         link = config.imu_link or model.root_link
         self._imu_frame = LinkFrames(model, [link])
         self._imu_on_root = model.bodies.body_of_link[model.link_index(link)] == 0
@@ -128,16 +128,6 @@ class WalkingRobot:
             stabiliser.set_stiffness(given)
         self.checks.limits, self.session.guard.options = settings.check, settings.guard
         self.session.balances = settings.balance
-        self._attitude.timeout_s = settings.imu_timeout
-
-    def add_imu(self, msg: Imu, time_ns: int) -> None:
-        """Adds an IMU message.
-
-        Args:
-            msg: the message; without an orientation the attitude becomes unknown.
-            time_ns: ns, its stamp.
-        """
-        self._attitude.set(imu_to_values(msg), time_ns)
 
     def read(self, sample: JointSample) -> Reading:
         """Combines a sample of the joints with the wrenches and the attitude at its time.
@@ -152,17 +142,15 @@ class WalkingRobot:
         wrenches, wrench_problem = self._wrenches.wrenches(time_ns)
         if self._use_wrench and wrench_problem:
             missing = f"{wrench_problem}, or set use_wrench false"
-        imu, R, omega = self._attitude.current(time_ns), None, None
-        if imu is not None:
+        imu, R, omega = self._imu.reading(time_ns), None, None
+        if self._imu.value is not None:
+            missing = imu.problem or missing
+        if self._imu.current(time_ns) is not None:
             R_root_imu, _ = self._imu_frame.poses(sample.position)
             R = imu.R_world_imu @ R_root_imu[0].T
             if self._imu_on_root:
                 omega = R_root_imu[0] @ imu.angular_velocity
             tilt = acos(min(max(float(R[2] @ self._up), -1.0), 1.0))
-        elif self._attitude.value is not None:
-            missing = f"{self._attitude.describe('imu', time_ns)}: check its driver"
-        if R is not None and not np.isfinite(R).all():
-            missing = "imu gives no orientation: use a filter that does, or leave imu unconnected"
         self.reading = Reading(
             time_ns / NS_PER_S, sample.position, wrenches, tilt, missing, R, omega
         )

@@ -64,7 +64,7 @@ from com_ros import diagnostics, qos
 from com_ros.conversions import ns_to_stamp
 from com_ros.diagnostics import Diagnosis
 from com_ros.exceptions import ComRosError
-from com_ros.inputs import WrenchInputs
+from com_ros.inputs import ImuInput, WrenchInputs
 from com_ros.jobs import BackgroundJobs, DeferredService, Reply
 from com_ros.joint_input import JointSample
 from com_ros.main import run
@@ -97,6 +97,7 @@ class CcgdGaitNode(RobotNode[Parameters]):
             f for side in ("left", "right") for f in self._config.feet if f.side == side
         ]
         self._wrenches = WrenchInputs(feet, p.wrench_timeout)
+        self._imu = ImuInput(p.imu_timeout, otherwise="leave imu unconnected")
         self._jobs = BackgroundJobs(self)
         self.lockstep.held = lambda: self._jobs.busy
         self._output = WalkOutput(self, p)
@@ -107,7 +108,7 @@ class CcgdGaitNode(RobotNode[Parameters]):
         self._follower = VelocityFollower(self._control, self._jobs, log)
         self._display_rate = RateLimit(p.display_rate_hz)
         self.follow_robot_description()
-        self.subscribe(Imu, "imu", self._on_imu)
+        self.subscribe(Imu, "imu", self._imu.update)
         if p.use_wrench:
             self.follow_wrenches(feet, self._wrenches)
         self.subscribe_with(WalkGoal, "gait/footsteps", self._on_goal, qos.RESULT)
@@ -141,7 +142,7 @@ class CcgdGaitNode(RobotNode[Parameters]):
                 "a walk is under way: send the new description when it has ended"
             )
         self._control.robot = WalkingRobot(
-            model, self._config, self.parameters, self._wrenches
+            model, self._config, self.parameters, self._wrenches, self._imu
         )
 
     def apply_parameters(self, new: Parameters) -> None:
@@ -153,15 +154,14 @@ class CcgdGaitNode(RobotNode[Parameters]):
         if self._control.robot is not None:
             self._control.robot.apply(new)
         self._control.settings = new
-        self._wrenches.timeout_s = new.wrench_timeout
+        self._wrenches.timeout_s, self._imu.timeout_s = (
+            new.wrench_timeout,
+            new.imu_timeout,
+        )
         self.set_sample_rate(new.rate_hz)
         self._display_rate.set(new.display_rate_hz)
 
     # --- inputs --------------------------------------------------------------------------------
-    def _on_imu(self, msg: Imu, time_ns: int) -> None:
-        if self._control.robot is not None:
-            self._control.robot.add_imu(msg, time_ns)
-
     def _on_joints(self, sample: JointSample) -> None:
         robot = self._control.robot
         if robot is None:

@@ -161,9 +161,7 @@ class BalancedRobot:
         if self._imu is not None:
             imu = self._imu.reading(time_ns)
             missing = imu.problem
-            if (
-                imu.R_world_imu is not None
-            ):  # the joints between IMU and root deflect, too
+            if not missing:  # the joints between IMU and root deflect, too
                 R_root_imu, _ = self._imu_frame.poses(sample.position)
                 up = R_root_imu[0] @ imu.R_world_imu[2]
         if self._wrenches is not None:

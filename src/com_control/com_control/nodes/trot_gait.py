@@ -46,7 +46,7 @@ from com_msgs.msg import GaitPhase, TrunkCom
 from com_ros import diagnostics, qos
 from com_ros.conversions import NS_PER_S, ns_to_stamp, vector3_to_numpy
 from com_ros.diagnostics import Diagnosis
-from com_ros.inputs import HISTORY, ImuValues, Latest, imu_to_values
+from com_ros.inputs import HISTORY, ImuInput, Latest
 from com_ros.joint_input import JointSample
 from com_ros.main import run
 from com_ros.parameters import (
@@ -109,14 +109,17 @@ class TrotGaitNode(RobotNode[Parameters]):
         self.session: GaitSession | None = None  # of the robot's model
         self._R_imu_root = np.eye(3)
         self._command: TrotCommand | None = None
-        self._imu: Latest[ImuValues] = Latest(p.imu_timeout)
+        self._imu = ImuInput(
+            p.imu_timeout,
+            otherwise="turn feedback and gait.swing_compensation off",
+        )
         self._com: Latest[np.ndarray] = Latest(p.com_timeout)
         self._later_coms: deque[tuple[int, np.ndarray]] = deque(maxlen=HISTORY)
         self._last_ns = 0
         self._trajectory = TrajectoryWriter(self)
         self._phase = self.create_publisher(GaitPhase, "gait/stance", 10)
         self.follow_robot_description()
-        self.subscribe(Imu, "imu", self._on_imu)
+        self.subscribe(Imu, "imu", self._imu.update)
         self.subscribe_with(Twist, "cmd_vel", self._on_velocity, qos.stream(1))
         # s, monotonic, of the last cmd_vel that is obeyed
         self._velocity_at: float | None = None
@@ -166,9 +169,6 @@ class TrotGaitNode(RobotNode[Parameters]):
         self._later_coms.clear()
 
     # --- inputs ------------------------------------------------------------------------------
-    def _on_imu(self, msg: Imu, time_ns: int) -> None:
-        self._imu.set(imu_to_values(msg), time_ns)
-
     def _on_com(self, msg: TrunkCom, time_ns: int) -> None:
         offset = vector3_to_numpy(msg.offset_from_center)
         if msg.status in TRUSTED and np.isfinite(offset[:2]).all():
@@ -239,13 +239,10 @@ class TrotGaitNode(RobotNode[Parameters]):
         p = self.parameters
         if not (p.gait.swing_compensation or p.feedback):
             return None, None, ""
-        values = self._imu.current(time_ns)
-        if values is None:
-            fix = "start its driver, or turn feedback and gait.swing_compensation off"
-            return None, None, f"{self._imu.describe('imu', time_ns)}: {fix}"
+        values = self._imu.reading(time_ns)
+        if values.problem:
+            return None, None, values.problem
         R = values.R_world_imu @ self._R_imu_root
-        if not np.isfinite(R).all():
-            return None, None, "imu gives no orientation: use a filter that does"
         tilt = float(np.arccos(np.clip(R[2, 2], -1.0, 1.0)))
         if tilt > p.max_tilt:
             return (

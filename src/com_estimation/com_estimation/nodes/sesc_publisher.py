@@ -196,7 +196,8 @@ class SescPublisher(RobotNode[Parameters]):
         reading = self._imu.reading(time_ns)
         configured = self.config.imu_link if self.config else None
         link = self.parameters.imu_link or configured or reading.frame
-        return Attitude(False, reading.R_world_imu, link, reading.problem)
+        R = None if reading.problem else reading.R_world_imu
+        return Attitude(False, R, link, reading.problem)
 
     def on_joints_timeout(self, reason: str) -> None:
         """Publishes one state with the status UNKNOWN.
