@@ -362,7 +362,8 @@ class RobotNode(Node, Generic[P]):
     def serve_trigger(
         self,
         name: str,
-        action: Callable[[], str],
+        action: Callable[[], Any],
+        done: str = "",
         *,
         needs_model: bool = True,
     ) -> None:
@@ -370,15 +371,16 @@ class RobotNode(Node, Generic[P]):
 
         Args:
             name: of the service.
-            action: called for each request; returns the message of the response, or raises why
-                not (a ComModelError).
+            action: called for each request; returns the message of the response, or None for
+                `done`, or raises why not (a ComModelError).
+            done: message of the response to a request that was met.
             needs_model: refuse while there is no model.
         """
 
         def answer(_: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
             if needs_model and self.waiting:
                 raise ComRosError(self.waiting)
-            response.success, response.message = True, action()
+            response.success, response.message = True, action() or done
             return response
 
         self.create_service(Trigger, name, answer)

@@ -120,7 +120,11 @@ class CcgdGaitNode(RobotNode[Parameters]):
         DeferredService(self, PlanWalk, "~/plan_walk", self._on_plan)
         DeferredService(self, SolveComIk, "~/solve_com_ik", self._on_solve)
         StiffnessCalibration(self, self._control, self._jobs, lambda: self.waiting)
-        self.serve_trigger("~/stop", self._stop)
+        self.serve_trigger(
+            "~/stop",
+            lambda: self._control.stop("stopped by ~/stop"),
+            "stands, or will with both feet down",
+        )
 
     def destroy_node(self) -> None:
         """Waits for the planner, then destroys action server and node."""
@@ -219,10 +223,6 @@ class CcgdGaitNode(RobotNode[Parameters]):
         except ComModelError as error:
             return str(error)
         return self._control.begin(self._control.robot, request)
-
-    def _stop(self) -> str:
-        self._control.stop("stopped by ~/stop")
-        return "stands, or will with both feet down"
 
     # --- questions -----------------------------------------------------------------------------
     def _on_plan(self, request: PlanWalk.Request, reply: Reply) -> None:

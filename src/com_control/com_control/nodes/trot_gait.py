@@ -126,8 +126,14 @@ class TrotGaitNode(RobotNode[Parameters]):
         if p.feedback:
             self.subscribe(TrunkCom, "trunk_com", self._on_com)
         self.follow_joint_states(self._on_joints, rate_hz=p.rate_hz, depth=EVERY_SAMPLE)
-        self.serve_trigger("~/start", self._start)
-        self.serve_trigger("~/stop", self._stop)
+        self.serve_trigger(
+            "~/start", lambda: self._session.start(), "trots as soon as it stands"
+        )
+        self.serve_trigger(
+            "~/stop",
+            lambda: self._session.stop("stopped by ~/stop"),
+            "stands with all feet down",
+        )
 
     def use_model(self, model: RobotModel) -> None:
         """Starts with a new model.
@@ -272,15 +278,7 @@ class TrotGaitNode(RobotNode[Parameters]):
         if problems:
             self.log.warn("gait", f"the gait is held back: {problems}")
 
-    # --- services and timeouts ---------------------------------------------------------------
-    def _start(self) -> str:
-        self._session.start()
-        return "trots as soon as it stands"
-
-    def _stop(self) -> str:
-        self._session.stop("stopped by ~/stop")
-        return "stands with all feet down"
-
+    # --- timeouts ------------------------------------------------------------------------------
     def on_joints_timeout(self, reason: str) -> None:
         """Stops: sends the whole path to the standing posture, since no next sample may come.
 

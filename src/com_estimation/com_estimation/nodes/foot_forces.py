@@ -96,7 +96,7 @@ class FootForcesNode(RobotNode[Parameters]):
         self.follow_robot_description()
         # a sample waits for the IMU for 20 ms of the stamps
         self.follow_joints_with_imu(self._process, self.parameters.imu_timeout, 0.02)
-        self.serve_trigger("~/reset", self._reset)
+        self.serve_trigger("~/reset", self._reset, "the estimation restarts")
 
     def use_model(self, model: RobotModel) -> None:
         """Starts with a new model.
@@ -121,11 +121,10 @@ class FootForcesNode(RobotNode[Parameters]):
         """
         self._reset()
 
-    def _reset(self) -> str:
+    def _reset(self) -> None:
         """Service ~/reset."""
         if self._estimator is not None:
             self._estimator.reset()
-        return "the estimation restarts"
 
     # --- inputs ------------------------------------------------------------------------------
     def _process(self, pairs: list[Paired[JointSample]]) -> None:

@@ -109,7 +109,7 @@ class HumanoidComEstimator(RobotNode[Parameters]):
                 partial(self._on_wrench, i),
                 EVERY_SAMPLE,
             )
-        self.serve_trigger("~/reset", self._reset)
+        self.serve_trigger("~/reset", self._reset, "the diagnosis restarts")
 
     def use_model(self, model: RobotModel) -> None:
         """Starts with a new model; its estimator is made once the rate of joint_states is known.
@@ -139,11 +139,10 @@ class HumanoidComEstimator(RobotNode[Parameters]):
         self._mode, self._warns = Mode.UNKNOWN, False
         self._warning.publish(Bool(data=False))
 
-    def _reset(self) -> str:
+    def _reset(self) -> None:
         if self._estimator is not None:
             self._estimator.restart()
         self._forget()
-        return "the diagnosis restarts"
 
     def on_restart(self, jump_s: float) -> None:
         """Restarts the diagnosis: another recording is played, or a clock was set.

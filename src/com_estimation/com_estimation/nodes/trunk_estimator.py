@@ -100,7 +100,7 @@ class TrunkEstimatorNode(RobotNode[Parameters]):
         if self._input.uses_wrenches:
             self.follow_wrenches(feet, self._input.wrenches, EVERY_SAMPLE)
         self.subscribe(GaitPhase, "gait/stance", self._input.set_gait, EVERY_SAMPLE)
-        self.serve_trigger("~/reset", self._reset)
+        self.serve_trigger("~/reset", self._reset, "the estimation restarts")
         if p.display_rate_hz > 0.0:
             self.create_steady_timer(1.0 / p.display_rate_hz, self._on_display)
 
@@ -175,12 +175,11 @@ class TrunkEstimatorNode(RobotNode[Parameters]):
             with_problems(self._estimate, [Problem(Severity.HOLD, reason)]), self._stamp
         )
 
-    def _reset(self) -> str:
+    def _reset(self) -> None:
         """Service ~/reset."""
         if self._robot is not None:
             self._robot.pipeline.reset()
             self._estimate, self._to_display = self._robot.pipeline.estimate, False
-        return "the estimation restarts"
 
     # --- outputs -----------------------------------------------------------------------------
     def _publish(self, estimate: TrunkEstimate | None, stamp: Time) -> None:

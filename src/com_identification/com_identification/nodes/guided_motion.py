@@ -120,7 +120,9 @@ class GuidedMotion(RobotNode[P]):
         self.follow_robot_description()
         self.follow_joint_states(self._on_joints)
         self.serve_trigger("~/next", self._on_next, needs_model=False)
-        self.serve_trigger("~/stop", self._on_stop, needs_model=False)
+        self.serve_trigger(
+            "~/stop", lambda: self._end("stopped by ~/stop"), needs_model=False
+        )
         self._script = self.script()
         self.lockstep.held = lambda: not self._begun and bool(self._unconnected())
         self.create_steady_timer(TICK, self._on_timer)
@@ -182,15 +184,10 @@ class GuidedMotion(RobotNode[P]):
         """
         self.get_logger().warning(reason)
 
-    def _on_next(self) -> str:
+    def _on_next(self) -> None:
         if self.finished or self.parameters.automatic:
             raise ComRosError("no confirmation is awaited")
         self._confirmed = True
-        return ""
-
-    def _on_stop(self) -> str:
-        self._end("stopped by ~/stop")
-        return ""
 
     def _on_tick(self) -> None:
         if self.finished:
