@@ -1,6 +1,6 @@
 """Types of standard messages, and by which paths their numbers are found in others."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -123,7 +123,7 @@ class Conversion:
         """
         try:
             found = {
-                field: _joined(
+                field: np.hstack(
                     [
                         channel.values(numbers[f"{field} {i}"])
                         if channel.path
@@ -147,7 +147,3 @@ class Conversion:
 
     def _error(self, problem: str) -> TopicError:
         return TopicError(problem, self.source or "table", ROLES[self.type_name])
-
-
-def _joined(parts: Sequence[Array]) -> Array:
-    return parts[0] if len(parts) == 1 else np.hstack(parts)

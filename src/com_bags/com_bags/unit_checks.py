@@ -142,9 +142,10 @@ def check_units(
     size = float(np.linalg.norm(np.nanmean(log.specific_force, axis=0)))
     for unit, factor in _GRAVITIES.items():
         if 0.8 < size / factor < 1.25:
+            entry = "scale: 0.00980665" if unit == "mg" else f"unit: {unit}"
             raise UnitError(
                 f"the accelerometer reads {size:.4g} on average, which is gravity in {unit}. "
-                f"Expected m/s^2: convert it, or give the unit in a mapping ({_in_mapping(unit)})",
+                f"Expected m/s^2: convert it, or give the unit in a mapping ({entry})",
                 unit,
             )
     try:
@@ -161,10 +162,6 @@ def check_units(
     _check_torques(
         log, model, feet, log.specific_force @ R.T if log.up is None else log.up
     )
-
-
-def _in_mapping(unit: str) -> str:
-    return "scale: 0.00980665" if unit == "mg" else f"unit: {unit}"
 
 
 def check_forces(

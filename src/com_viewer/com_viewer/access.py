@@ -83,7 +83,8 @@ class Access:
     def guarding(self) -> Iterator[None]:
         """Guards a server that is made within: viser offers no place for a check of requests."""
         serve = websockets.asyncio.server.serve
-        _logger.addFilter(_is_about_a_request)
+        # browsers open some connections in advance, which end before a request
+        _logger.addFilter(lambda record: record.msg != "opening handshake failed")
 
         def guarded(*args: Any, process_request: Any, **options: Any) -> Any:
             def process(connection: Any, request: Request) -> Response | None:
@@ -125,8 +126,3 @@ class Access:
                 given.append(cookies[self._cookie].value)
         expected = self.token.encode()
         return any(secrets.compare_digest(text.encode(), expected) for text in given)
-
-
-def _is_about_a_request(record: logging.LogRecord) -> bool:
-    """Leave out connections that end before a request: browsers open some in advance."""
-    return record.msg != "opening handshake failed"

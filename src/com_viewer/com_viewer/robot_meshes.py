@@ -1,7 +1,6 @@
 """A robot's shapes in viser's scene: a frame for each moving body, with its meshes."""
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from itertools import product
 from typing import Any
 
@@ -99,7 +98,7 @@ class RobotMeshes:
             clicked: called with the index of the body, from another thread.
         """
         for b, _, mesh in self.meshes:
-            mesh.on_click(partial(_pass_on, clicked, b))
+            mesh.on_click(lambda _, body=b: clicked(body))
 
 
 def add_mesh(
@@ -120,10 +119,6 @@ def add_mesh(
     options: dict[str, Any] = {"opacity": 0.3, "side": "double", "flat_shading": True}
     options |= {"cast_shadow": False, "receive_shadow": False}
     return scene.add_mesh_simple(path, vertices, faces, color=color, **options)
-
-
-def _pass_on(clicked: Callable[[int], None], body: int, _event: Any) -> None:
-    clicked(body)
 
 
 def _move(handle: Any, wxyz: list[float], position: list[float]) -> None:

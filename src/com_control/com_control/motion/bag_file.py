@@ -99,7 +99,12 @@ def read_bag(
                 (time_ns, store.deserialize_cdr(data, kind))
                 for _, time_ns, data in bag.messages([topic], [kind])
             )
-            states = (_points if kind == TRAJECTORY else _states)(messages)
+            states: Iterator[State] = (
+                (_time_ns(message, received_ns), message.name, message.position)
+                for received_ns, message in messages
+            )
+            if kind == TRAJECTORY:
+                states = _points(messages)
             used = list(islice(_usable(states, layout.joints, dropped), MOST_ROWS + 1))
             if bag.notes:
                 raise MotionError(f"{path} is damaged: {bag.notes[0]}")
@@ -150,11 +155,6 @@ def _choose(bag: Bag, topic: str) -> tuple[str, str]:
     raise MotionError(
         f"{bag.path} has no topic of JointTrajectory or JointState messages"
     )
-
-
-def _states(messages: Iterator[tuple[int, Any]]) -> Iterator[State]:
-    for received_ns, message in messages:
-        yield _time_ns(message, received_ns), message.name, message.position
 
 
 def _points(messages: Iterator[tuple[int, Any]]) -> Iterator[State]:

@@ -16,7 +16,7 @@ from com_control.exceptions import MotionError
 from com_control.motion.motion import Motion
 from com_control.walking.biped import Biped, sole_poses
 from com_control.walking.com_ik import ComIk
-from com_model import Foot, RobotConfig, RobotModel, Sesc, SupportPolygon
+from com_model import RobotConfig, RobotModel, Sesc, SupportPolygon
 from com_model.arrays import Array, Indices
 from com_model.geometry.support import sole_points
 from com_model.joint_path import quintic
@@ -159,9 +159,10 @@ def _sway(
 def _least_margin(biped: Biped, config: RobotConfig, q: Array) -> float:
     """Least distance of the CoM from the edge of the soles, m."""
     soles = sole_poses(biped, biped.posture)
+    feet = sorted(config.feet, key=lambda foot: foot.side)  # the left foot first
     corners = [
         sole_points(pose[:, :3], pose[:, 3], foot.corners)
-        for pose, foot in zip(soles, _feet(config), strict=True)
+        for pose, foot in zip(soles, feet, strict=True)
     ]
     normal = soles[:, :, 2].mean(axis=0)
     polygon, sesc = (
@@ -175,11 +176,6 @@ def _least_margin(biped: Biped, config: RobotConfig, q: Array) -> float:
         com = R @ (sesc.com(row) - now[:, 3]) + soles[0, :, 3]
         margins.append(float(polygon.margin(com)))
     return min(margins)
-
-
-def _feet(config: RobotConfig) -> list[Foot]:
-    """The left foot, then the right one."""
-    return sorted(config.feet, key=lambda foot: foot.side)
 
 
 def _reach(config: RobotConfig) -> float:

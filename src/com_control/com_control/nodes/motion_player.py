@@ -119,7 +119,14 @@ class MotionPlayerNode(RobotNode[Parameters]):
         self._origin_ns, self._restarted = 0, False
         self.joints = JointInput(joints, p.joint_timeout)
         self.follow_joint_states(self._on_joints, rate_hz=p.rate_hz, with_problems=True)
-        DeferredService(self, LoadMotion, "~/load", self._on_load)
+        DeferredService(
+            self,
+            LoadMotion,
+            "~/load",
+            lambda request, reply: self._load(
+                request.file, request.clamp or self.parameters.clamp, reply
+            ),
+        )
         for name in ("play", "pause", "resume", "stop"):
             self.serve_trigger(f"~/{name}", getattr(self, f"_{name}"))
         if p.motion:
@@ -175,9 +182,6 @@ class MotionPlayerNode(RobotNode[Parameters]):
         )
 
     # --- files ---------------------------------------------------------------------------------
-    def _on_load(self, request: LoadMotion.Request, reply: Reply) -> None:
-        self._load(request.file, request.clamp or self.parameters.clamp, reply)
-
     def _load(self, name: str, clamp: bool, reply: Reply) -> None:
         """Reads a file in the background."""
         if self._loading or self._player.state in UNDER_WAY:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from com_identification.planning.planner import PlannedPosture, PosturePlanner
+from com_identification.planning.planner import PosturePlanner
 from com_identification.settings import IdentificationSettings
 from com_model import load_robot
 from com_model.commands import add_robot, command_parser, reports_errors
@@ -58,7 +58,22 @@ def main(words: Sequence[str] | None = None) -> int:
         rows,
         f"{model.name}, planned postures, the most telling first; {feet}",
     )
-    print(json.dumps({"output": str(options.output), **_figures(planned)}))
+    figures = {
+        "output": str(options.output),
+        "postures": len(planned),
+        "least_margin_mm": round(
+            1000.0 * min(posture.margin for posture in planned), 2
+        ),
+        "nats": round(sum(posture.gain for posture in planned), 1),
+        "one_foot": sum(len(posture.feet) == 1 for posture in planned),
+        "efficiency": round(planned[-1].efficiency, 3),
+        "com_std_mm": round(1000.0 * planned[-1].prediction_std, 2),
+        "com_std_zeroed_mm": round(1000.0 * planned[-1].zeroed_std, 2),
+        "com_std_after_mm": [
+            round(1000.0 * posture.prediction_std, 2) for posture in planned
+        ],
+    }
+    print(json.dumps(figures))
     return 0
 
 
@@ -99,23 +114,6 @@ def _settings(options: argparse.Namespace) -> IdentificationSettings:
     given["keep_feet"] = options.keep_feet or None
     given = {name: value for name, value in given.items() if value is not None}
     return replace(settings, plan=replace(settings.plan, **given))
-
-
-def _figures(planned: Sequence[PlannedPosture]) -> dict[str, float | list[float]]:
-    return {
-        "postures": len(planned),
-        "least_margin_mm": round(
-            1000.0 * min(posture.margin for posture in planned), 2
-        ),
-        "nats": round(sum(posture.gain for posture in planned), 1),
-        "one_foot": sum(len(posture.feet) == 1 for posture in planned),
-        "efficiency": round(planned[-1].efficiency, 3),
-        "com_std_mm": round(1000.0 * planned[-1].prediction_std, 2),
-        "com_std_zeroed_mm": round(1000.0 * planned[-1].zeroed_std, 2),
-        "com_std_after_mm": [
-            round(1000.0 * posture.prediction_std, 2) for posture in planned
-        ],
-    }
 
 
 if __name__ == "__main__":

@@ -299,7 +299,9 @@ def find_gait(q: Array, period: float) -> Gait:
         stride[a:b] = since + np.floor(cycles)
         since = stride[b - 1] + 1
         lag = round(time / period)
-        walks[a:b] = _moves(y, lag)[a:b]
+        # over a stride, the joints move by 0.02 rad or m rms
+        squares = uniform_filter1d((y**2).mean(axis=1), lag)
+        walks[a:b] = squares[a:b] > 0.02**2
         steady[a:b] = walks[a:b] & _repeats(y, a, b, lag)
     return Gait(steady, walks, stride, phase, chunk)
 
@@ -326,11 +328,6 @@ def stride_time(y: Array, period: float) -> float:
     best = int(peaks[np.argmax(found[peaks] > 0.9 * found[peaks].max())])
     a, b, c = found[best - 1 : best + 2]
     return float((lags[best] + 0.5 * (a - c) / (a - 2.0 * b + c)) * period)
-
-
-def _moves(y: Array, lag: int) -> Flags:
-    """Whether the joints move by 0.02 rad or m rms, over a stride about each sample."""
-    return np.asarray(uniform_filter1d((y**2).mean(axis=1), lag) > 0.02**2)
 
 
 def _repeats(y: Array, a: int, b: int, lag: int) -> Flags:

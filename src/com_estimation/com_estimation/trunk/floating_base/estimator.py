@@ -440,6 +440,8 @@ class FloatingBaseEstimator:
         """C = (m c) / m, and its covariance by dc = (d(m c) - c dm) / m."""
         x, P = self._memory.x, self._widened()
         m = float(x[0])
+        # kg, by a gain that all torques have in common
+        common = self.options.priors.common_gain * (m + float(self._of_legs[0]))
         covariance = self._covariance(P, self._com_derivative())
         com, std = x[STATE.moment] / m, np.sqrt(np.diag(covariance))
         status, reason = self._judge(time, P, std)
@@ -453,7 +455,7 @@ class FloatingBaseEstimator:
             status=status,
             reason=reason,
             mass=m,
-            mass_std=float(np.hypot(np.sqrt(P[0, 0]), self._common_mass())),
+            mass_std=float(np.hypot(np.sqrt(P[0, 0]), common)),
             com=com,
             covariance=covariance,
             offset_from_urdf=com - self._urdf_com,
@@ -475,12 +477,6 @@ class FloatingBaseEstimator:
         priors = self.options.priors
         return unseen_covariances(
             priors, T, self._memory.x, self.links[0], self._of_legs
-        )
-
-    def _common_mass(self) -> float:
-        """Standard deviation of the mass by a gain that all torques have in common, kg."""
-        return float(
-            self.options.priors.common_gain * (self._memory.x[0] + self._of_legs[0])
         )
 
     def _widened(self) -> Array:
