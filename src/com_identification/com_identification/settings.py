@@ -485,26 +485,10 @@ del _PARTS["links"]
 
 
 def _read_part(section: Section, kind: type[T]) -> T:
-    """Reads a section by the fields of a dataclass, their types, bounds and defaults."""
-    default = kind()
-    parts = fields(kind)  # type: ignore[arg-type]
-    values = {
-        item.name: _value(section, item, getattr(default, item.name)) for item in parts
-    }
-    section.finish()
+    """Reads a section into a dataclass, whose own checks name the section, too."""
     try:
-        return kind(**values)
+        return section.options(kind())
     except ConfigError as error:
+        if error.key:  # it is of the section
+            raise
         raise section.error(str(error).removeprefix(f"{error.source}: ")) from error
-
-
-def _value(section: Section, item: Any, default: Any) -> Any:
-    if isinstance(default, bool):
-        return section.flag(item.name, default)
-    if isinstance(default, str):
-        return section.text(item.name, default, item.metadata["choices"])
-    if isinstance(default, int):
-        return section.whole(item.name, default)
-    if default is None or isinstance(default, float):
-        return section.number(item.name, default, item.metadata["bounds"][0])
-    return tuple(tuple(row) for row in section.indices(item.name))

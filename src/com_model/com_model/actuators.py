@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, fields
 from fnmatch import fnmatch
 from types import MappingProxyType
 
+from com_model.parameters import parameter
+
 DRIVES = ("unknown", "quasi-direct", "linkage", "harmonic")
 """Classes of drives; linkage: also belts, as of the calves of a Go2; harmonic: the gear."""
 COMMON_GAIN, LEG_GAIN = 0.05, 0.03
@@ -37,7 +39,7 @@ class ActuatorModel:
         torque_bias_std: N m, of a bias about 0.
     """
 
-    drive: str | None = None
+    drive: str | None = parameter(None, "class", choices=DRIVES)
     rotor_inertia: float | None = None
     rotor_inertia_std: float | None = None
     coulomb: float | None = None

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from pathlib import Path
 from types import MappingProxyType
@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from com_model.actuators import DRIVES, ActuatorModel, Actuators, guess_drives
+from com_model.actuators import ActuatorModel, Actuators, guess_drives
 from com_model.arrays import Array, FrozenArrays
 from com_model.exceptions import ConfigError, UnknownNameError, UrdfError
 from com_model.model import Frame, RobotModel
@@ -20,7 +20,7 @@ from com_model.strict_yaml import Section, read_yaml
 KINDS = ("humanoid", "quadruped", "other")
 SIDES = ("left", "right", "center")
 ENDS = ("front", "hind")
-T = TypeVar("T", "ServoGains", "WalkingSizes", "TrotSizes", ActuatorModel)
+T = TypeVar("T", "ServoGains", ActuatorModel)
 
 
 @dataclass(frozen=True, eq=False)
@@ -335,14 +335,14 @@ def config_of(top: Section, folder: Path) -> RobotConfig:
         posture=MappingProxyType(
             {key: posture.number(key, 0.0) for key in posture.entries()}
         ),
-        servo=_servo(top.section("servo")),
+        servo=Servo(*_of_joints(top.section("servo"), ServoGains())),
         encoder_counts_per_degree=encoder.number("counts_per_degree", None, least=1e-9),
         encoder_signs=MappingProxyType(
             {key: signs.sign(key, 1) for key in signs.entries()}
         ),
-        walking=_sizes(top.section("walking"), WalkingSizes()),
-        trot=_sizes(top.section("trot"), TrotSizes()),
-        actuators=_actuators(top.section("actuators")),
+        walking=top.section("walking").options(WalkingSizes()),
+        trot=top.section("trot").options(TrotSizes()),
+        actuators=Actuators(*_of_joints(top.section("actuators"), ActuatorModel())),
         source=top.source,
     )
     for section in (top, imu, encoder):
@@ -395,36 +395,13 @@ def _foot(section: Section, frame: str) -> Foot:
     return foot
 
 
-def _servo(section: Section) -> Servo:
+def _of_joints(section: Section, usual: T) -> tuple[T, Mapping[str, T]]:
+    """Reads what holds for all joints, by default as usual, and for those that differ."""
     joints = section.section("joints")
-    default = _sizes(section.section("default"), ServoGains())
-    gains = {name: _sizes(joints.section(name), default) for name in joints.entries()}
+    default = section.section("default").options(usual)
+    own = {name: joints.section(name).options(default) for name in joints.entries()}
     section.finish()
-    return Servo(default, MappingProxyType(gains))
-
-
-def _actuators(section: Section) -> Actuators:
-    joints = section.section("joints")
-    default = _actuator(section.section("default"), ActuatorModel())
-    own = {name: _actuator(joints.section(name), default) for name in joints.entries()}
-    section.finish()
-    return Actuators(default, MappingProxyType(own))
-
-
-def _actuator(section: Section, default: ActuatorModel) -> ActuatorModel:
-    drive = section.text("drive", default.drive, DRIVES)
-    return replace(_sizes(section, default, ("drive",)), drive=drive)
-
-
-def _sizes(section: Section, default: T, texts: Sequence[str] = ()) -> T:
-    """Reads a section of numbers, 0 or more, into the dataclass of its defaults, but for texts."""
-    values = {item.name: getattr(default, item.name) for item in fields(default)}
-    values = {
-        key: value if key in texts else section.number(key, value, least=0.0)
-        for key, value in values.items()
-    }
-    section.finish()
-    return type(default)(**values)
+    return default, MappingProxyType(own)
 
 
 def wrench_signs(feet: Sequence[Foot]) -> Array:

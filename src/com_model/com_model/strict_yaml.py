@@ -7,6 +7,7 @@ file to classes in fewer lines, but each of these checks and messages would be a
 import math
 import os
 from collections.abc import Hashable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -265,6 +266,31 @@ class Section:
                 raise self.error(f"{quote(name)} is there twice", key)
             seen[name] = None
         return tuple(seen)
+
+    def options(self, default: T) -> T:
+        """Reads the whole section into a dataclass, each field as its default value is.
+
+        Args:
+            default: The values where keys are missing. Where a field has metadata, as by
+                com_model.parameters, texts must be of its choices, numbers not below its bounds;
+                numbers of the others are 0 or more.
+        """
+        values: dict[str, Any] = {}
+        for item in fields(default):  # type: ignore[arg-type]
+            key, old, bounds = item.name, getattr(default, item.name), item.metadata
+            choices, least = bounds.get("choices"), (bounds.get("bounds") or (0.0,))[0]
+            if isinstance(old, bool):
+                values[key] = self.flag(key, old)
+            elif choices or isinstance(old, str):
+                values[key] = self.text(key, old, choices or ())
+            elif isinstance(old, int):
+                values[key] = self.whole(key, old)
+            elif isinstance(old, tuple):
+                values[key] = tuple(map(tuple, self.indices(key)))
+            else:
+                values[key] = self.number(key, old, least)
+        self.finish()
+        return type(default)(**values)
 
     def finish(self) -> None:
         """Refuses keys that were not read, with those that are valid."""
