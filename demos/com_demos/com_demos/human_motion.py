@@ -21,8 +21,7 @@ from com_identification.regression.statics import Statics
 from com_identification.report.comparison import gain
 from com_identification.store.results import corrected_urdf
 from com_model import RobotModel, Sesc
-from com_model.arrays import Array
-from com_model.bodies import Indices
+from com_model.arrays import Array, Indices
 from com_model.dynamics import GRAVITY
 from com_model.exceptions import ComModelError
 from com_model.files import write_file

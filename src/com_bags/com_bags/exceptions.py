@@ -1,7 +1,6 @@
 """Errors of reading bags: what was got, what was expected, how to fix it."""
 
-from com_model.exceptions import ComModelError
-from com_model.text import quote
+from com_model.exceptions import ComModelError, quote
 
 
 class BagError(ComModelError):

@@ -22,9 +22,8 @@ from com_bags.exceptions import TableError
 from com_bags.message_layout import expand_path
 from com_bags.tables import Table, join_runs, run_notes
 from com_model.arrays import Array, Indices
-from com_model.exceptions import ConfigError
+from com_model.exceptions import ConfigError, closest, listing, quote
 from com_model.strict_yaml import Section, read_yaml
-from com_model.text import closest, listing, quote
 
 UNITS: dict[str, float] = {
     "1": 1.0,

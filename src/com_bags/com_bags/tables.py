@@ -18,11 +18,9 @@ import numpy as np
 import scipy.io
 
 from com_bags.exceptions import TableError
-from com_model.arrays import Array
-from com_model.bodies import Indices
-from com_model.exceptions import pip_install
+from com_model.arrays import Array, Indices
+from com_model.exceptions import listing, pip_install, quote
 from com_model.npz import read_npz
-from com_model.text import listing, quote
 
 MAX_BYTES = 2**30  # of a file, and of what an archive contains
 MAX_CELLS = 50_000_000

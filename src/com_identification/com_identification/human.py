@@ -30,10 +30,9 @@ from com_model import Foot, RobotModel
 from com_model.arrays import Array, FrozenArrays
 from com_model.contact import SUPPORT_LOAD
 from com_model.dynamics import GRAVITY
-from com_model.exceptions import ConfigError, pip_install
+from com_model.exceptions import ConfigError, listing, pip_install
 from com_model.geometry.rotations import skew
 from com_model.strict_yaml import Section
-from com_model.text import listing
 
 SEXES = ("f", "m")
 ROOT = "lower_trunk"

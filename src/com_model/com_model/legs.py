@@ -5,8 +5,7 @@ from itertools import combinations
 
 import numpy as np
 
-from com_model.arrays import Array, FrozenArrays
-from com_model.bodies import Indices
+from com_model.arrays import Array, FrozenArrays, Indices
 from com_model.exceptions import ConfigError, listing
 from com_model.model import RobotModel
 from com_model.robot_config import Foot, RobotConfig

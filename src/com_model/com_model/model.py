@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from com_model.arrays import Array, as_array, freeze
-from com_model.bodies import Bodies, Indices, build_bodies, independent_joints
+from com_model.arrays import Array, Indices, as_array, freeze
+from com_model.bodies import Bodies, build_bodies, independent_joints
 from com_model.exceptions import UnknownNameError, UrdfError, listing
 from com_model.geometry.rotations import rotation_from_rpy
 from com_model.urdf.elements import Joint, Link, Tree, Urdf

@@ -9,9 +9,8 @@ from collections.abc import Callable
 from rclpy.node import Node
 from std_msgs.msg import String
 
-from com_model.exceptions import ComModelError
+from com_model.exceptions import ComModelError, listing
 from com_model.model import RobotModel
-from com_model.text import listing
 from com_ros.diagnostics import ThrottledLog
 from com_ros.qos import LATCHED
 

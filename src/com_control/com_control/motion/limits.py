@@ -10,8 +10,7 @@ import numpy as np
 from com_control.exceptions import MotionError
 from com_control.motion.csv_file import MOST_ROWS, read_motion
 from com_control.motion.motion import Motion, MotionLayout, clamped
-from com_model.arrays import Array
-from com_model.bodies import Indices
+from com_model.arrays import Array, Indices
 from com_model.text import listing, quote
 
 KINDS = ("position", "velocity", "acceleration")

@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike
 
 from com_control.exceptions import MotionError
 from com_model import RobotConfig, RobotModel
-from com_model.arrays import Array, FrozenArrays, as_array, freeze
-from com_model.bodies import Indices
+from com_model.arrays import Array, FrozenArrays, Indices, as_array, freeze
 from com_model.joint_path import JointPath
 from com_model.strict_yaml import Section, read_yaml
 

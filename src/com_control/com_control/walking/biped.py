@@ -22,8 +22,8 @@ from numpy.typing import ArrayLike
 from com_control.exceptions import BipedError
 from com_control.walking.leg_ik import LEG
 from com_model import ConfigError, RobotModel
-from com_model.arrays import Array, FrozenArrays
-from com_model.bodies import REVOLUTE, Bodies, Indices
+from com_model.arrays import Array, FrozenArrays, Indices
+from com_model.bodies import REVOLUTE, Bodies
 from com_model.dynamics.kinematics import TURNS, body_poses, free_axis, link_pose
 from com_model.geometry.rotations import rotations_about
 from com_model.robot_config import Foot, RobotConfig, WalkingSizes

@@ -24,8 +24,7 @@ from com_control.walking.biped import JOINTS, Biped
 from com_control.walking.closed_form_ik import fits_closed_form, pack_leg
 from com_control.walking.newton_ik import NewtonSolver, SearchResult, Solver
 from com_control.walking.pelvis_map import LIMITED, ROBOT, STALLED, STRETCHED
-from com_model.arrays import Array, as_array, as_rotation
-from com_model.bodies import Indices
+from com_model.arrays import Array, Indices, as_array, as_rotation
 from com_model.compiled import entry_point
 from com_model.geometry.rotations import UP, rotations_about
 from com_model.sesc.sesc import Sesc

@@ -31,8 +31,7 @@ from com_control.walking.leg_ik import (
     vector,
 )
 from com_control.walking.pelvis_map import CONVERGED, LIMITED, STALLED
-from com_model.arrays import Array
-from com_model.bodies import Indices
+from com_model.arrays import Array, Indices
 from com_model.compiled import compiled, entry_point
 from com_model.dynamics.link_frames import LinkFrames
 from com_model.geometry.vector_kernels import (

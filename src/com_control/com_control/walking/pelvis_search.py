@@ -20,8 +20,7 @@ from com_control.walking.pelvis_map import (
     make_map,
     read_targets,
 )
-from com_model.arrays import Array
-from com_model.bodies import Indices
+from com_model.arrays import Array, Indices
 from com_model.compiled import compiled
 from com_model.geometry.vector_kernels import Vector, add, cross, dot, row, sub, turned
 

@@ -18,8 +18,7 @@ from com_control.walking.footsteps import (
     sort_feet,
     wrap_angle,
 )
-from com_model.arrays import Array, FrozenArrays, as_array
-from com_model.bodies import Indices
+from com_model.arrays import Array, FrozenArrays, Indices, as_array
 from com_model.dynamics import GRAVITY
 from com_model.geometry.rotations import UP, rotations_about
 from com_model.joint_path import quintic

@@ -13,8 +13,7 @@ from com_estimation.trunk.floating_base.signals import (
     start_channels,
     update_channels,
 )
-from com_model.arrays import Array, Flags
-from com_model.bodies import Indices
+from com_model.arrays import Array, Flags, Indices
 from com_model.compiled import compiled
 from com_model.dynamics.inverse_dynamics import Links, RootMotion, newton_euler
 from com_model.dynamics.link_frames import Frames, LinkMotions, set_link_motions

@@ -20,8 +20,7 @@ from std_msgs.msg import String
 
 from com_identification.feet.wrench_check import check_readings
 from com_model import RobotConfig, RobotModel
-from com_model.exceptions import ComModelError
-from com_model.text import listing
+from com_model.exceptions import ComModelError, listing
 from com_ros import qos
 from com_ros.conversions import vector3_to_numpy, wrench_to_numpy
 

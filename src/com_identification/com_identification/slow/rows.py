@@ -37,8 +37,7 @@ from com_identification.walking.kernels import (
 from com_identification.walking.log import condition, low_pass
 from com_identification.walking.unknowns import DesignMatrix
 from com_model import Frame, RobotConfig, RobotModel
-from com_model.arrays import Array, Flags
-from com_model.bodies import Indices
+from com_model.arrays import Array, Flags, Indices
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.link_frames import LinkFrames
 from com_model.dynamics.tree_kernels import Tree

@@ -34,8 +34,7 @@ from com_identification.walking.unknowns import (
 )
 from com_model import Frame, RobotConfig, RobotModel
 from com_model.actuators import ActuatorModel
-from com_model.arrays import Array
-from com_model.bodies import Indices
+from com_model.arrays import Array, Indices
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.tree_kernels import tree_of
 

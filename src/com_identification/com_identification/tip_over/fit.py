@@ -24,8 +24,7 @@ from com_identification.tip_over.quasi_static import (
     TipProtocol,
 )
 from com_model import RobotModel
-from com_model.arrays import Array, FrozenArrays, as_array
-from com_model.bodies import Indices
+from com_model.arrays import Array, FrozenArrays, Indices, as_array
 
 COM_LIMIT = 0.005  # m, largest plausible error of a link's CoM
 _PROBE = np.radians(0.05)  # rad, for the slope of the margin

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from com_model.arrays import Array
-from com_model.bodies import PRISMATIC, Indices
+from com_model.arrays import Array, Indices
+from com_model.bodies import PRISMATIC
 from com_model.compiled import compiled
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.tree_kernels import Tree, set_poses

@@ -29,8 +29,7 @@ from com_identification.walking.low_band import (
 from com_identification.walking.unknowns import FRICTIONS, Scale, Unknowns
 from com_model import RobotConfig, RobotModel
 from com_model.actuators import COMMON_GAIN
-from com_model.arrays import Array, Flags
-from com_model.bodies import Indices
+from com_model.arrays import Array, Flags, Indices
 from com_model.dynamics import GRAVITY
 from com_model.text import listing
 

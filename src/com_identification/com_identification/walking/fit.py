@@ -33,8 +33,7 @@ from com_identification.walking.unknowns import (
     Scale,
     Unknowns,
 )
-from com_model.arrays import Array, Flags
-from com_model.bodies import Indices
+from com_model.arrays import Array, Flags, Indices
 from com_model.text import listing
 
 _LEAST = 0.01  # of the gains

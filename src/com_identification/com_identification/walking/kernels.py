@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from com_model.arrays import Array
-from com_model.bodies import PRISMATIC, Indices
+from com_model.arrays import Array, Indices
+from com_model.bodies import PRISMATIC
 from com_model.compiled import compiled
 from com_model.dynamics.inverse_dynamics import (
     Links,

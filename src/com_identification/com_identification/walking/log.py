@@ -16,8 +16,7 @@ from com_bags import WalkLog, spread_bursts
 from com_identification.exceptions import WalkError
 from com_identification.walking.kernels import MotionSamples
 from com_model import RobotModel
-from com_model.arrays import Array, Flags
-from com_model.bodies import Indices
+from com_model.arrays import Array, Flags, Indices
 from com_model.dynamics import GRAVITY
 
 FORCE_CUTOFF = 25.0  # Hz, of the low-pass filter of the feet's forces

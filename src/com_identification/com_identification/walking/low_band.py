@@ -26,8 +26,7 @@ from com_identification.walking.rows import base_rows, find_contacts
 from com_identification.walking.unknowns import FRICTIONS, PARAMETERS, Unknowns
 from com_model import RobotConfig, RobotModel
 from com_model.actuators import LEG_GAIN
-from com_model.arrays import Array, Flags
-from com_model.bodies import Indices
+from com_model.arrays import Array, Flags, Indices
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.tree_kernels import tree_of
 from com_model.text import listing

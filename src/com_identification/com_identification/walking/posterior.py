@@ -22,9 +22,8 @@ from com_identification.walking.unknowns import (
     to_theta,
 )
 from com_model.arrays import Array
-from com_model.exceptions import import_optional, pip_install
+from com_model.exceptions import import_optional, listing, pip_install
 from com_model.npz import read_npz
-from com_model.text import listing
 
 REPORT, URDF, POSTERIOR = NAMES = ("report.html", "corrected.urdf", "posterior.npz")
 _OF_BODIES = ("mass", "com", "inertia")

@@ -21,8 +21,7 @@ from com_identification.walking.log import (
 from com_identification.walking.unknowns import FootLoads, Unknowns, make_unknowns
 from com_model import Foot, RobotConfig, RobotModel
 from com_model.actuators import DRIVES, STANDARD_DEVIATIONS, ActuatorModel
-from com_model.arrays import Array, Flags
-from com_model.bodies import Indices
+from com_model.arrays import Array, Flags, Indices
 from com_model.contact import SUPPORT_LOAD
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.kinematics import body_poses

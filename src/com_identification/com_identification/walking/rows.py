@@ -29,8 +29,7 @@ from com_identification.walking.kernels import (
 )
 from com_identification.walking.log import FORCE_CUTOFF, ConditionedLog, low_pass
 from com_identification.walking.unknowns import BLOCK, DesignMatrix, FootLoads
-from com_model.arrays import Array, Flags
-from com_model.bodies import Indices
+from com_model.arrays import Array, Flags, Indices
 from com_model.compiled import compiled
 from com_model.contact import LIGHT_LOAD
 from com_model.dynamics import GRAVITY

@@ -23,8 +23,8 @@ from scipy.linalg import block_diag, null_space
 from com_identification.walking.kernels import BODY, IMU
 from com_model import RobotModel
 from com_model.actuators import ActuatorModel
-from com_model.arrays import Array, Flags
-from com_model.bodies import Bodies, Indices, steiner
+from com_model.arrays import Array, Flags, Indices
+from com_model.bodies import Bodies, steiner
 from com_model.dynamics.kinematics import body_poses
 from com_model.urdf.editing import Inertial, edit_inertials
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from com_model.arrays import Array
-from com_model.bodies import PRISMATIC, Indices
+from com_model.arrays import Array, Indices
+from com_model.bodies import PRISMATIC
 from com_model.compiled import compiled, entry_point
 from com_model.dynamics.tree_kernels import Tree, set_poses, tree_of
 from com_model.geometry.vector_kernels import cross, set_point, set_product, sub, turned

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from com_model.arrays import Array
-from com_model.bodies import PRISMATIC, Bodies, Indices
+from com_model.arrays import Array, Indices
+from com_model.bodies import PRISMATIC, Bodies
 from com_model.compiled import compiled
 from com_model.geometry.vector_kernels import set_point, set_product, set_rotation
 

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from com_model.arrays import Array
-from com_model.bodies import Indices
+from com_model.arrays import Array, Indices
 from com_model.exceptions import GeometryError
 from com_model.geometry.hull import convex_hull, solid_hull
 from com_model.model import RobotModel

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from com_model.arrays import Array, Flags
-from com_model.bodies import Indices
+from com_model.arrays import Array, Flags, Indices
 from com_model.exceptions import GeometryError
 from com_model.geometry.hull import HullArrays, solid_hull
 from com_model.model import RobotModel

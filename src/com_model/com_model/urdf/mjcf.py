@@ -18,9 +18,8 @@ from xml.etree.ElementTree import Element, SubElement
 import numpy as np
 
 from com_model.arrays import Array
-from com_model.exceptions import UrdfError, import_optional, pip_install
+from com_model.exceptions import UrdfError, import_optional, listing, pip_install, quote
 from com_model.geometry.rotations import rpy_from_rotation
-from com_model.text import listing, quote
 from com_model.urdf.xml_reader import read_bounded
 
 _KINDS = {"hinge": "revolute", "slide": "prismatic"}
