@@ -16,13 +16,14 @@ from visualization_msgs.msg import Marker, MarkerArray
 from com_model import Frame
 from com_model.geometry.rotations import minimal_rotation, rotation_from_rpy
 from com_ros.conversions import (
+    NS_PER_S,
     ns_to_stamp,
     numpy_to_point,
     numpy_to_points,
     numpy_to_vector3,
     rotation_to_quaternion,
 )
-from com_ros.qos import LATCHED, TF
+from com_ros.qos import LATCHED, RESULT, TF
 
 Color = tuple[float, float, float, float]
 
@@ -218,9 +219,40 @@ class MarkerMaker:
         return marker
 
 
-def clear_markers() -> MarkerArray:
-    """Returns a message that removes all markers of a topic."""
-    return MarkerArray(markers=[Marker(action=Marker.DELETEALL)])
+class MarkerOutput(MarkerMaker):
+    """A topic of markers.
+
+    Args:
+        node: that publishes.
+        topic: name of the topic.
+        lifetime_s: s, after which RViz removes a marker: when the node ends.
+    """
+
+    def __init__(self, node: Node, topic: str, lifetime_s: float) -> None:
+        super().__init__(round(lifetime_s * NS_PER_S))
+        self._publisher = node.create_publisher(MarkerArray, topic, RESULT)
+        self._shown = False
+
+    @property
+    def wanted(self) -> bool:
+        """Whether someone subscribes the topic."""
+        return self._publisher.get_subscription_count() > 0
+
+    def show(self, markers: list[Marker]) -> None:
+        """Publishes markers that this object has made.
+
+        Args:
+            markers: in the frame of set_header.
+        """
+        self._publisher.publish(MarkerArray(markers=markers))
+        self._shown = True
+
+    def hide(self) -> None:
+        """Removes the markers that are shown."""
+        if self._shown:
+            clear = [Marker(action=Marker.DELETEALL)]
+            self._publisher.publish(MarkerArray(markers=clear))
+            self._shown = False
 
 
 class FramePublisher:

@@ -10,7 +10,7 @@ from visualization_msgs.msg import Marker
 
 from com_ros.conversions import points_to_numpy, quaternion_to_rotation
 from com_ros.diagnostics import WARN, Diagnostics, RateMeter
-from com_ros.markers import FramePublisher, MarkerMaker, clear_markers
+from com_ros.markers import FramePublisher, MarkerMaker, MarkerOutput
 
 STAMP = Time(sec=5)
 RED = (1.0, 0.0, 0.0, 0.5)
@@ -95,9 +95,17 @@ def test_segments_are_separate_lines(maker):
     assert [(p.x, p.y, p.z) for p in marker.points] == [tuple(end) for end in ends]
 
 
-def test_clearing():
-    (marker,) = clear_markers().markers
-    assert marker.action == Marker.DELETEALL
+def test_markers_that_are_shown_are_hidden_once(make_node):
+    output = MarkerOutput(make_node(), "markers", 1.0)
+    output._publisher = Recorder()
+    output.hide()
+    assert output._publisher.messages == []
+    output.show([output.sphere("x", np.zeros(3), 0.1, RED)])
+    output.hide()
+    output.hide()
+    shown, hidden = (msg.markers[0] for msg in output._publisher.messages)
+    assert (shown.action, shown.lifetime.sec) == (Marker.ADD, 1)
+    assert hidden.action == Marker.DELETEALL
 
 
 def test_frames(make_node):

@@ -8,7 +8,6 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PointStamped
 from rclpy.node import Node
 from std_msgs.msg import Header
-from visualization_msgs.msg import MarkerArray
 
 from com_control.nodes.ccgd_parameters import Parameters
 from com_control.nodes.walk_conversions import make_walk_state, walk_numbers
@@ -22,12 +21,11 @@ from com_model import GeometryError, SupportPolygon
 from com_model.arrays import Array
 from com_msgs.msg import WalkState
 from com_ros import qos
-from com_ros.conversions import NS_PER_S, ns_to_stamp, numpy_to_point
-from com_ros.markers import BLUE, GREEN, ORANGE, RED, FramePublisher, MarkerMaker
+from com_ros.conversions import ns_to_stamp, numpy_to_point
+from com_ros.markers import BLUE, GREEN, ORANGE, RED, FramePublisher, MarkerOutput
 from com_ros.raw_messages import Writer
 
 SIDE_COLORS = {"left": (0.8, 0.3, 0.3, 0.9), "right": (0.3, 0.5, 0.85, 0.9)}
-LIFETIME_NS = 2 * NS_PER_S
 # of gait/state
 WORDS = "state", "reason", "last_walk", "step", "steps", "swing", "fault"
 POINT_TOPICS = (
@@ -57,11 +55,10 @@ class WalkOutput:
         self._state = Writer(node, WalkState, "gait/state")
         # time, ns, frame and values
         self._last: tuple[int, str, dict[str, Any]] = 0, "", {}
-        self._markers = node.create_publisher(MarkerArray, "gait/markers", qos.RESULT)
+        self._markers = MarkerOutput(node, "gait/markers", 2.0)
         # of those who listen to points
         self._count_at, self._counts = 0.0, dict[str, int]()
         self._frames = FramePublisher(node, settings.frame_prefix)
-        self._maker = MarkerMaker(LIFETIME_NS)
 
     def waiting(self, reason: str, stamp_ns: int) -> None:
         """Publishes a state UNKNOWN, as there is no robot yet.
@@ -137,26 +134,26 @@ class WalkOutput:
         R = view.R_walk_root.T
         root = biped.model.root_link
         self._frames.send(stamp, root, [(self._walk_frame, -R @ view.p_walk_root, R)])
-        if self._markers.get_subscription_count() == 0:
+        if not self._markers.wanted:
             return
-        self._maker.set_header(self.frame, stamp)
+        self._markers.set_header(self.frame, stamp)
         markers = [
-            self._maker.sphere("com", view.com, 0.05, RED),
+            self._markers.sphere("com", view.com, 0.05, RED),
             *self._support(biped, view, session.planned_now()),
         ]
         if np.isfinite(view.zmp).all():
             markers.append(
-                self._maker.disc("zmp", view.zmp, (0.0, 0.0, 1.0), 0.03, ORANGE)
+                self._markers.disc("zmp", view.zmp, (0.0, 0.0, 1.0), 0.03, ORANGE)
             )
         if session.walk is not None:
             markers += self._walk(biped, session.walk)
-        self._markers.publish(MarkerArray(markers=markers))
+        self._markers.show(markers)
 
     def _walk(self, biped: Biped, walk: Walk) -> list:
         thin = max(len(walk.samples.time) // 200, 1)
         markers = [
-            self._maker.line("com_reference", walk.samples.com[::thin], 0.006, GREEN),
-            self._maker.line("zmp_reference", walk.samples.zmp[::thin], 0.006, BLUE),
+            self._markers.line("com_reference", walk.samples.com[::thin], 0.006, GREEN),
+            self._markers.line("zmp_reference", walk.samples.zmp[::thin], 0.006, BLUE),
         ]
         for leg in biped.legs:
             steps = [
@@ -166,7 +163,7 @@ class WalkOutput:
             if len(leg.foot.corners) > 2:
                 name, color = f"footsteps_{leg.side}", SIDE_COLORS[leg.side]
                 markers.append(
-                    self._maker.segments(name, np.concatenate(ends), 0.004, color)
+                    self._markers.segments(name, np.concatenate(ends), 0.004, color)
                 )
         return markers
 
@@ -185,7 +182,7 @@ class WalkOutput:
         except GeometryError:
             return []
         return [
-            self._maker.line("support", polygon.vertices, 0.008, GREEN, closed=True)
+            self._markers.line("support", polygon.vertices, 0.008, GREEN, closed=True)
         ]
 
     def _point(self, topic: str, place: Array, stamp: Time) -> None:

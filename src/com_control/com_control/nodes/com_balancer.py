@@ -39,7 +39,6 @@ from geometry_msgs.msg import PointStamped, Vector3Stamped
 from rclpy.node import Node
 from sensor_msgs.msg import Imu
 from std_msgs.msg import Header
-from visualization_msgs.msg import MarkerArray
 
 from com_control.balance.balancer import BalanceOptions, BalanceStep, StandingLimits
 from com_control.balance.demonstrations import DEMONSTRATIONS, DemonstrationPlayer
@@ -68,7 +67,7 @@ from com_ros.diagnostics import Diagnosis
 from com_ros.inputs import ImuInput, WrenchInputs
 from com_ros.joint_input import JointSample
 from com_ros.main import run
-from com_ros.markers import BLUE, GREEN, ORANGE, RED, FramePublisher, MarkerMaker
+from com_ros.markers import BLUE, GREEN, ORANGE, RED, FramePublisher, MarkerOutput
 from com_ros.parameters import SensorParameters, WrenchSource, live_parameter, parameter
 from com_ros.raw_messages import TrajectoryWriter
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
@@ -184,9 +183,6 @@ class BalancedRobot:
         return sample.position + deflection
 
 
-LIFETIME_NS = 2 * NS_PER_S
-
-
 class BalanceOutput:
     """Publishers of com_balancer.
 
@@ -206,11 +202,8 @@ class BalanceOutput:
             Vector3Stamped, "balance/com_error", qos.RESULT
         )
         self._state = node.create_publisher(BalanceState, "balance/state", qos.RESULT)
-        self._markers = node.create_publisher(
-            MarkerArray, "balance/markers", qos.RESULT
-        )
+        self._markers = MarkerOutput(node, "balance/markers", 2.0)
         self._frames = FramePublisher(node, settings.frame_prefix)
-        self._maker = MarkerMaker(LIFETIME_NS)
 
     def send(
         self, names: tuple[str, ...], command: BalanceCommand, stamp: Time
@@ -269,26 +262,24 @@ class BalanceOutput:
         self._frames.send(
             stamp, root, [(self._settings.balance_frame, frame.origin, R)]
         )
-        if self._markers.get_subscription_count() == 0:
+        if not self._markers.wanted:
             return
-        self._maker.set_header(self.frame, stamp)
+        self._markers.set_header(self.frame, stamp)
         n = frame.normal
         heights = -(frame.corners @ n[:2]) / n[2]
         outline = np.column_stack((frame.corners, heights))
         below = np.append(step.com[:2], -(step.com[:2] @ n[:2]) / n[2])
         wanted = np.append(step.reference[:2], -(step.reference[:2] @ n[:2]) / n[2])
-        self._markers.publish(
-            MarkerArray(
-                markers=[
-                    self._maker.sphere("com", step.com, 0.04, RED),
-                    self._maker.line(
-                        "line_of_gravity", np.array([step.com, below]), 0.004, RED
-                    ),
-                    self._maker.disc("com_projection", below, n, 0.03, ORANGE),
-                    self._maker.disc("com_reference", wanted, n, 0.02, BLUE),
-                    self._maker.line("support", outline, 0.006, GREEN, closed=True),
-                ]
-            )
+        self._markers.show(
+            [
+                self._markers.sphere("com", step.com, 0.04, RED),
+                self._markers.line(
+                    "line_of_gravity", np.array([step.com, below]), 0.004, RED
+                ),
+                self._markers.disc("com_projection", below, n, 0.03, ORANGE),
+                self._markers.disc("com_reference", wanted, n, 0.02, BLUE),
+                self._markers.line("support", outline, 0.006, GREEN, closed=True),
+            ]
         )
 
 

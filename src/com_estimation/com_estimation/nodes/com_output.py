@@ -8,7 +8,7 @@ from geometry_msgs.msg import Point32, PointStamped, PolygonStamped
 from numpy.typing import NDArray
 from rclpy.node import Node
 from std_msgs.msg import Header
-from visualization_msgs.msg import Marker, MarkerArray
+from visualization_msgs.msg import Marker
 
 from com_estimation.nodes.com_conversions import (
     numpy_to_center_of_mass,
@@ -18,7 +18,7 @@ from com_estimation.nodes.com_conversions import (
 from com_estimation.whole_body.com_state import ComObserver, ComState, Ground
 from com_model import Frame, RobotModel, Status
 from com_msgs.msg import CenterOfMass, ComJacobian, SescChain
-from com_ros.conversions import NS_PER_S, ns_to_stamp, numpy_to_point
+from com_ros.conversions import ns_to_stamp, numpy_to_point
 from com_ros.markers import (
     BLUE,
     GREEN,
@@ -26,12 +26,10 @@ from com_ros.markers import (
     RED,
     FramePublisher,
     MarkerMaker,
-    clear_markers,
+    MarkerOutput,
 )
 from com_ros.qos import RESULT
 from com_ros.raw_messages import Writer
-
-LIFETIME_NS = NS_PER_S  # markers vanish after this when the node ends
 
 
 class ComWriter:
@@ -131,12 +129,10 @@ class ComDisplay:
 
     def __init__(self, node: Node, frame_prefix: str = "") -> None:
         self._prefix = frame_prefix
-        self._markers = node.create_publisher(MarkerArray, "com/markers", RESULT)
+        self._markers = MarkerOutput(node, "com/markers", 1.0)
         self._support = node.create_publisher(PolygonStamped, "com/support", RESULT)
         self._sesc = node.create_publisher(SescChain, "sesc", RESULT)
         self._frames = FramePublisher(node, frame_prefix)
-        self._maker = MarkerMaker(LIFETIME_NS)
-        self._shown = False
 
     def send_fixed(self, frames: Sequence[Frame]) -> None:
         """Publishes frames that are fixed to links, once, on /tf_static.
@@ -155,7 +151,7 @@ class ComDisplay:
             stamp: of the joint_states that it was computed from.
         """
         if state.status is Status.UNKNOWN or state.q is None:
-            self.hide()
+            self._markers.hide()
             return
         root, frames = observer.model.root_link, [("com", state.position)]
         if state.ground is not Ground.UNKNOWN:
@@ -163,17 +159,13 @@ class ComDisplay:
         self._frames.send(stamp, root, frames)
         if self._support.get_subscription_count() > 0:
             self._support.publish(self._polygon(state, self._prefix + root, stamp))
-        wants_markers = self._markers.get_subscription_count() > 0
-        if not (wants_markers or self._sesc.get_subscription_count() > 0):
+        if not (self._markers.wanted or self._sesc.get_subscription_count() > 0):
             return
         points = observer.sesc.chain(state.q)
         frame = self._prefix + root
-        if wants_markers:
-            self._maker.set_header(frame, stamp)
-            self._markers.publish(
-                MarkerArray(markers=_markers(self._maker, state, points))
-            )
-            self._shown = True
+        if self._markers.wanted:
+            self._markers.set_header(frame, stamp)
+            self._markers.show(_markers(self._markers, state, points))
         links, parameters = (
             observer.sesc.chain_links,
             observer.sesc.parameters_at(state.q),
@@ -189,12 +181,6 @@ class ComDisplay:
         for x, y, z in [] if polygon is None else polygon.vertices.tolist():
             msg.polygon.points.append(Point32(x=x, y=y, z=z))
         return msg
-
-    def hide(self) -> None:
-        """Removes the markers that are shown."""
-        if self._shown:
-            self._markers.publish(clear_markers())
-            self._shown = False
 
 
 def _markers(maker: MarkerMaker, state: ComState, chain: NDArray) -> list[Marker]:

@@ -33,7 +33,6 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import WrenchStamped
 from std_msgs.msg import Bool, Header, String
-from visualization_msgs.msg import MarkerArray
 
 from com_estimation.humanoid.diagnosis import Event, EventKind, Finding
 from com_estimation.humanoid.estimator import Estimate, HumanoidEstimator, Mode
@@ -52,13 +51,12 @@ from com_ros.inputs import UNKNOWN_IMU, Paired, ground_wrench
 from com_ros.jobs import BackgroundJobs
 from com_ros.joint_input import JointSample
 from com_ros.main import run
-from com_ros.markers import GREEN, ORANGE, RED, MarkerMaker
+from com_ros.markers import GREEN, ORANGE, RED, MarkerOutput
 from com_ros.parameters import AssumedJoints, SensorParameters, parameter
 from com_ros.qos import LATCHED, RESULT
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
 
 WAIT = 0.02  # s of the stamps, for which a sample waits for IMU and wrenches
-LIFETIME_NS = 2 * NS_PER_S
 
 
 @dataclass(frozen=True)
@@ -94,8 +92,7 @@ class HumanoidComEstimator(RobotNode[Parameters]):
         )
         self._wrench = self.create_publisher(WrenchStamped, "external_wrench", RESULT)
         self._warning = self.create_publisher(Bool, "fall_warning", LATCHED)
-        self._markers = self.create_publisher(MarkerArray, "diagnosis/markers", RESULT)
-        self._maker = MarkerMaker(LIFETIME_NS)
+        self._markers = MarkerOutput(self, "diagnosis/markers", 2.0)
         self._corrected = self.create_publisher(
             String, "robot_description_corrected", LATCHED
         )
@@ -293,7 +290,7 @@ class HumanoidComEstimator(RobotNode[Parameters]):
         ):
             external = np.append(event.impulse / event.duration, np.full(3, np.nan))
         self._shown = event
-        self._maker.set_header(self._frame, stamp)
+        self._markers.set_header(self._frame, stamp)
         markers, culprits = [], estimator.layout.culprits
         for finding in found:
             culprit = culprits[finding.culprit]
@@ -301,7 +298,7 @@ class HumanoidComEstimator(RobotNode[Parameters]):
                 external = finding.parameters
             if culprit.kind is Kind.PAYLOAD:
                 at = estimator.point(culprit)
-                markers.append(self._maker.sphere(culprit.name, at, 0.1, ORANGE))
+                markers.append(self._markers.sphere(culprit.name, at, 0.1, ORANGE))
         if external is not None:
             turned = np.concatenate((R.T @ external[:3], R.T @ external[3:]))
             wrench = WrenchStamped(wrench=cv.numpy_to_wrench(turned))
@@ -312,13 +309,13 @@ class HumanoidComEstimator(RobotNode[Parameters]):
                 # m, for a force as large as the robot's weight
                 arrow = 0.5 / estimator.layout.weight * turned[:3]
                 markers.append(
-                    self._maker.arrow("external", estimate.com, arrow, 0.03, RED)
+                    self._markers.arrow("external", estimate.com, arrow, 0.03, RED)
                 )
-            cloud = self._maker.ellipsoid(
+            cloud = self._markers.ellipsoid(
                 "com", estimate.com, estimate.covariance, 3.0, GREEN
             )
             markers.append(cloud)
-        self._markers.publish(MarkerArray(markers=markers))
+        self._markers.show(markers)
         loads = [
             f for f in found if f.lasting and culprits[f.culprit].kind is Kind.PAYLOAD
         ]

@@ -7,7 +7,7 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from rclpy.node import Node
 from std_msgs.msg import Header, String
-from visualization_msgs.msg import Marker, MarkerArray
+from visualization_msgs.msg import Marker
 
 from com_estimation.nodes.trunk_robot import Parameters, TrunkRobot
 from com_estimation.trunk.ground_reaction import GroundReaction as Reaction
@@ -20,12 +20,11 @@ from com_msgs.msg import GroundReaction, TrunkCom
 from com_ros import conversions as cv
 from com_ros.conversions import NS_PER_S, ns_to_stamp
 from com_ros.diagnostics import ThrottledLog
-from com_ros.markers import GREEN, RED, FramePublisher, MarkerMaker, clear_markers
+from com_ros.markers import GREEN, RED, FramePublisher, MarkerOutput
 from com_ros.qos import LATCHED, RESULT
 
 PALE_RED = (0.85, 0.1, 0.1, 0.25)
 GREY = (0.5, 0.5, 0.5, 1.0)
-LIFETIME_NS = NS_PER_S  # markers vanish after this when the node ends
 
 
 class TrunkOutput:
@@ -157,10 +156,9 @@ class TrunkDisplay:
     """
 
     def __init__(self, node: Node, frame_prefix: str = "") -> None:
-        self._markers = node.create_publisher(MarkerArray, "trunk_com/markers", RESULT)
+        self._markers = MarkerOutput(node, "trunk_com/markers", 1.0)
+        self._known = False  # in the markers before
         self._frames = FramePublisher(node, frame_prefix)
-        self._maker = MarkerMaker(LIFETIME_NS)
-        self._shown = False
 
     def show(self, estimate: TrunkEstimate, robot: TrunkRobot, stamp: Time) -> None:
         """Publishes markers and the frame of an estimate; unknown parts are left out.
@@ -177,17 +175,17 @@ class TrunkDisplay:
             self._frames.send(
                 stamp, robot.model.root_link, [("trunk_com", estimate.com)]
             )
-        if not self._markers.get_subscription_count():
+        if not self._markers.wanted:
             return
-        if self._shown and not known:
-            self._markers.publish(clear_markers())
-        self._shown = known
-        self._maker.set_header(robot.frame, stamp)
+        if self._known and not known:
+            self._markers.hide()
+        self._known = known
+        self._markers.set_header(robot.frame, stamp)
         markers = self._trunk(estimate, robot) if known else []
-        self._markers.publish(MarkerArray(markers=markers + self._forces(robot)))
+        self._markers.show(markers + self._forces(robot))
 
     def _trunk(self, estimate: TrunkEstimate, robot: TrunkRobot) -> list[Marker]:
-        com, maker, size = estimate.com, self._maker, _size(robot)
+        com, maker, size = estimate.com, self._markers, _size(robot)
         markers = [maker.sphere("trunk_com", com, size, RED)]
         markers.append(
             maker.sphere("urdf_com", com - estimate.offset_from_urdf, size, GREY)
@@ -205,7 +203,7 @@ class TrunkDisplay:
         scale = 0.5 / (robot.model.mass * GRAVITY)
         rows = zip(robot.legs, meter.points, meter.latest.forces, strict=True)
         return [
-            self._maker.arrow(f"force_{leg.name}", point, scale * force, width, GREEN)
+            self._markers.arrow(f"force_{leg.name}", point, scale * force, width, GREEN)
             for leg, point, force in rows
             if np.isfinite(force).all() and np.isfinite(point).all()
         ]

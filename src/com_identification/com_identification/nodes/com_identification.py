@@ -42,7 +42,6 @@ from typing import Any
 
 from geometry_msgs.msg import PointStamped, WrenchStamped
 from sensor_msgs.msg import Imu
-from visualization_msgs.msg import MarkerArray
 
 from com_identification.capture.recorder import CaptureStatus
 from com_identification.exceptions import CaptureRefused, StoreError
@@ -68,13 +67,12 @@ from com_ros.exceptions import ParameterError
 from com_ros.inputs import InputWatch
 from com_ros.joint_input import JointSample
 from com_ros.main import run
-from com_ros.markers import MarkerMaker
+from com_ros.markers import MarkerOutput
 from com_ros.qos import LATCHED, RESULT
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
 
 # s, between two blocks of readings, and two checks of pending requests
 SERVE_PERIOD = 0.05
-LIFETIME_NS = 3 * NS_PER_S  # of the markers
 SERVE_PERIOD_NS = round(SERVE_PERIOD * NS_PER_S)
 
 
@@ -109,8 +107,7 @@ class ComIdentification(RobotNode[Parameters]):
             msgs.IdentificationResult, "identification/result", LATCHED
         )
         self._checks = publisher(msgs.ModelCheck, "identification/model_check", RESULT)
-        self._markers = publisher(MarkerArray, "identification/markers", RESULT)
-        self._maker = MarkerMaker(LIFETIME_NS)
+        self._markers = MarkerOutput(self, "identification/markers", 3.0)
         self._health = HealthWatch(p.health_record, p.robot_serial, self.get_logger())
         self._jobs = JobServices(self, self._session, self._on_found)
         self._walks = WalkServices(self, self._session, self._on_walk)
@@ -274,10 +271,9 @@ class ComIdentification(RobotNode[Parameters]):
         self._health.update(posture)
         stamp = ns_to_stamp(session.buffer.newest_ns)
         self._checks.publish(numpy_to_model_check(self._check, stamp, session.frame))
-        if self._markers.get_subscription_count():
-            self._maker.set_header(session.frame, stamp)
-            markers = session.markers(self._maker, self._check)
-            self._markers.publish(MarkerArray(markers=markers))
+        if self._markers.wanted:
+            self._markers.set_header(session.frame, stamp)
+            self._markers.show(session.markers(self._markers, self._check))
 
     def diagnose(self) -> Diagnosis:
         """Returns whether the model agrees with the feet, and whether postures can be captured."""
