@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import IntFlag
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from com_model import RobotModel
 from com_model.arrays import Array
@@ -29,6 +29,7 @@ class Sensor(IntFlag):
     ENCODERS = 4
 
 
+UNKNOWN = np.full((3, 3), np.nan)
 FAILURES = {
     Sensor.WRENCHES: "the feet's wrenches are missing, frozen, or do not carry the robot: check "
     "the sensors",
@@ -124,21 +125,21 @@ class SensorGuard:
 
     def update(
         self,
-        R_world_root: Array,
+        R_world_root: ArrayLike | None,
         q: Array,
-        wrenches: Array,
+        wrenches: Array | None,
         target: Array,
         moves: bool,
         dt: float,
-        angular_velocity: Array | None = None,
+        angular_velocity: ArrayLike | None = None,
     ) -> Sensor:
         """Judges a measurement.
 
         Args:
-            R_world_root: (3, 3) orientation of the root link by the IMU; NaN: unknown. Without
-                angular_velocity another array that depends on it alone will do.
+            R_world_root: (3, 3) orientation of the root link by the IMU; NaN or None: unknown.
+                Without angular_velocity another array that depends on it alone will do.
             q: (n,) rad or m.
-            wrenches: (f, 6) N and N m, at the soles; NaN: unknown.
+            wrenches: (f, 6) N and N m, at the soles; NaN or None: unknown.
             target: (n,) rad or m, the last joint targets.
             moves: whether the plan moves the feet.
             dt: s, since the last measurement.
@@ -148,9 +149,11 @@ class SensorGuard:
         Returns:
             The sensors that are not believed.
         """
-        wrong = self._turns(R_world_root, angular_velocity, dt)
-        wrong |= self._jumps(q, dt) | self._unlike_weight(wrenches, moves, dt)
-        wrong |= self._frozen(R_world_root, q, wrenches, target, moves, dt)
+        R = np.asarray(UNKNOWN if R_world_root is None else R_world_root, dtype=float)
+        W = np.full((self._feet, 6), np.nan) if wrenches is None else wrenches
+        wrong = self._turns(R, angular_velocity, dt) | self._jumps(q, dt)
+        wrong |= self._unlike_weight(W, moves, dt)
+        wrong |= self._frozen(R, q, W, target, moves, dt)
         for sensor in FAILURES:
             # of a walking robot a sensor may be right for a step
             agrees = not sensor & wrong and not moves
@@ -160,6 +163,11 @@ class SensorGuard:
             elif self._agrees[sensor] >= self._options.recovery:
                 self.failed &= ~sensor
         return self.failed
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with the sensors that have failed, and how to fix it; "" for none."""
+        return "; ".join(text for each, text in FAILURES.items() if each & self.failed)
 
     def _frozen(
         self, R: Array, q: Array, wrenches: Array, target: Array, moves: bool, dt: float
@@ -203,12 +211,12 @@ class SensorGuard:
         wrong = self._absurd > limits.impact or lasting
         return Sensor.WRENCHES if wrong else Sensor.NONE
 
-    def _turns(self, R: Array, omega: Array | None, dt: float) -> Sensor:
+    def _turns(self, R: Array, omega: ArrayLike | None, dt: float) -> Sensor:
         """An orientation that turns unlike the angular velocity."""
         if omega is None or not self._last:
             return Sensor.NONE
         up, before = R[2], self._last[self._feet][2]
-        turn = up - before + dt * np.cross(omega, up)
+        turn = up - before + dt * np.cross(np.asarray(omega, dtype=float), up)
         if np.isfinite(turn).all():
             share = min(dt / self._options.gyro_time, 1.0)
             self._unlike = (1.0 - share) * self._unlike + turn

@@ -16,7 +16,7 @@ from com_control.balance.balancer import (
 from com_control.balance.soles import Soles, balance_frame, mean_normal
 from com_control.command_guard import CommandGuard, GuardOptions, ReadingTimes
 from com_control.exceptions import BalanceError
-from com_control.sensor_guard import FAILURES, Sensor, SensorGuard, SensorLimits
+from com_control.sensor_guard import Sensor, SensorGuard, SensorLimits
 from com_model import Foot, RobotConfig, RobotModel
 from com_model.arrays import Array
 from com_model.dynamics import GRAVITY
@@ -279,7 +279,11 @@ class BalanceSession:
             return None
         balancer = self._balancer
         if balancer is not None and not stopped:
-            problem = self._failed(balancer, reading, dt)
+            loads, target = reading.loads, balancer.position
+            if loads is not None:  # as vertical forces
+                loads = np.outer(loads[[i for i, _ in self._feet]], np.ones(3))
+            self._sensors.update(reading.up, reading.position, loads, target, False, dt)
+            problem = self._sensors.problem
         fall = "" if problem or self.guard.implausible else self._fall(reading)
         problem = problem or stopped
         if balancer is None:
@@ -316,16 +320,6 @@ class BalanceSession:
         if reading.loads is not None and not np.isfinite(reading.loads).all():
             return "a foot's force is not finite: check its sensor, or set use_wrench false"
         return ""
-
-    def _failed(self, balancer: Balancer, reading: BalanceReading, dt: float) -> str:
-        """Which sensors cannot be believed, and how to fix it; "" for none."""
-        unknown, loads = np.full(3, np.nan), np.full(len(self._feet), np.nan)
-        if reading.loads is not None:
-            loads = reading.loads[[i for i, _ in self._feet]]
-        up = unknown if reading.up is None else reading.up
-        wrenches, target = np.outer(loads, np.ones(3)), balancer.position
-        failed = self._sensors.update(up, reading.position, wrenches, target, False, dt)
-        return "; ".join(text for sensor, text in FAILURES.items() if sensor & failed)
 
     def _fall(self, reading: BalanceReading) -> str:
         """Why the robot does not stand, and how to fix it; "" when it stands."""

@@ -6,7 +6,7 @@ from enum import IntEnum
 import numpy as np
 
 from com_control.command_guard import CommandGuard, GuardOptions, ReadingTimes
-from com_control.sensor_guard import FAILURES, Sensor, SensorGuard
+from com_control.sensor_guard import Sensor, SensorGuard
 from com_control.trot.trot import NO_FEEDBACK, Flags, GaitTarget, TrotFeedback, TrotGait
 from com_model.arrays import Array
 from com_model.joint_path import JointPath
@@ -161,26 +161,16 @@ class GaitSession:
                 return None
             self._way = self._way_from(measured, time + self._horizon)
         elif self.last.state is TrotPhase.TROTTING and self.trot:
-            self.check(self._failed(passed, measured, feedback, self.last.position))
+            R, omega = feedback.R_world_root, feedback.angular_velocity
+            target = self.last.position
+            self._sensors.update(R, measured, None, target, True, passed, omega)
+            self.check(self._sensors.problem)
         if self.guard.reason:
             self.stop(self.guard.reason)
         act = self._land if self.guard.reason else self._advance
         command = act(time + self._horizon, feedback.ahead(self._horizon))
         self.last = self._guarded(time + self._horizon, command)
         return self.last
-
-    def _failed(
-        self, dt: float, q: Array, feedback: TrotFeedback, target: Array
-    ) -> str:
-        """Which sensors cannot be believed, and how to fix it; "" for none."""
-        R = np.full((3, 3), np.nan)
-        if feedback.R_world_root is not None:
-            R = np.asarray(feedback.R_world_root, dtype=float)
-        omega = feedback.angular_velocity
-        omega = None if omega is None else np.asarray(omega, dtype=float)
-        forces = np.full((len(self.gait.legs), 6), np.nan)
-        failed = self._sensors.update(R, q, forces, target, True, dt, omega)
-        return "; ".join(text for sensor, text in FAILURES.items() if sensor & failed)
 
     def way_to_rest(self, time: float, count: int) -> JointPath | None:
         """The motion to the standing posture, after stop(), to be sent in advance.
