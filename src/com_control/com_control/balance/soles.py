@@ -11,7 +11,7 @@ from com_model import Foot, RobotModel
 from com_model.arrays import Array, FrozenArrays
 from com_model.dynamics.link_frames import LinkFrames, LinkMotions
 from com_model.geometry.hull import convex_hull, signed_distance
-from com_model.geometry.rotations import rotation_vector, skew
+from com_model.geometry.rotations import rotation_vector, skew, upright_axes
 from com_model.geometry.support import sole_points
 
 
@@ -252,10 +252,7 @@ def balance_frame(
             f"the soles are tilted by {angle:.0f} deg against gravity, at most "
             f"{np.degrees(STEEPEST):.0f}: set the robot on its feet, or check imu.link"
         )
-    forward = soles.R[:, :, 0].sum(axis=0)
-    forward = forward - up * (forward @ up)
-    forward = forward / np.linalg.norm(forward)
-    R = np.array([forward, skew(up) @ forward, up])
+    R = upright_axes(soles.R[:, :, 0].sum(axis=0), up)
     origin = soles.p.mean(axis=0)
     flat = (points - origin) @ R[:2].T
     slope = float(np.arctan2(np.linalg.norm(skew(normal) @ up), cosine))

@@ -10,6 +10,7 @@ from com_control.walking.biped import Biped, sole_poses
 from com_control.walking.footsteps import Footstep
 from com_model import Sesc
 from com_model.arrays import Array, FrozenArrays
+from com_model.geometry.rotations import upright_axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,10 +54,7 @@ def find_stance(biped: Biped, q: ArrayLike) -> Stance:
             f"the soles are not on one plane: the left one is {1e3 * away:.0f} mm above the right "
             f"one and they are tilted by {tilt:.3f} rad; bring both feet flat to the ground"
         )
-    forward = poses[:, :, 0].sum(axis=0)
-    forward -= normal * (forward @ normal)
-    forward /= np.linalg.norm(forward)
-    R = np.array([forward, np.cross(normal, forward), normal])  # walk from root
+    R = upright_axes(poses[:, :, 0].sum(axis=0), normal)  # walk from root
     middle = poses[:, :, 3].mean(axis=0)
     feet = []
     for leg, pose in zip(biped.legs, poses, strict=True):

@@ -19,6 +19,7 @@ from com_model.bodies import REVOLUTE, steiner
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.kinematics import body_poses
 from com_model.dynamics.tree_kernels import tree_of
+from com_model.geometry.rotations import upright_axes
 
 DEG = np.pi / 180.0
 
@@ -332,11 +333,7 @@ def _heading(R: Array, feet: Indices, R_sole: Array) -> Array:
     """Axes forwards, to the left and upwards (3, 3), from the soles, in the root's frame."""
     soles = R[feet] @ R_sole
     up = soles[:, :, 2].sum(axis=0)
-    up /= np.linalg.norm(up)
-    forward = soles[:, :, 0].sum(axis=0)
-    forward -= up * (forward @ up)
-    forward /= np.linalg.norm(forward)
-    return np.column_stack((forward, np.cross(up, forward), up))
+    return upright_axes(soles[:, :, 0].sum(axis=0), up / np.linalg.norm(up)).T
 
 
 def _mass_groups(

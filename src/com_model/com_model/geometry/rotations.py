@@ -126,3 +126,15 @@ def minimal_rotation(start: Array, end: Array) -> Array:
     planes = np.outer(start, start) + np.outer(across, across)
     turn = np.outer(across, start)
     return np.asarray(np.eye(3) + (cosine - 1.0) * planes + sine * (turn - turn.T))
+
+
+def upright_axes(forward: Array, up: Array) -> Array:
+    """Returns axes forwards, to the left and upwards as rows (3, 3).
+
+    Args:
+        forward: (3,) of any length, not along `up`.
+        up: (3,) unit vector.
+    """
+    level = forward - up * (forward @ up)
+    level = level / np.linalg.norm(level)
+    return np.array([level, np.cross(up, level), up])

@@ -5,6 +5,7 @@ import numpy as np
 from com_model.arrays import Array, Indices
 from com_model.exceptions import GeometryError
 from com_model.geometry.hull import convex_hull, solid_hull
+from com_model.geometry.rotations import upright_axes
 from com_model.model import RobotModel
 from com_model.setup.parts import QUADRUPED, Leg, Sole
 from com_model.shapes.hulls import Outside
@@ -127,10 +128,7 @@ def _guessed_sole(model: RobotModel, leg: Leg, R: Array, length: float) -> Sole:
 
 def _sole_axes(up: Array, R: Array) -> Array:
     """R_body_sole with z up and x forwards, that of the root in the neutral posture."""
-    forward = R.T @ [1.0, 0.0, 0.0]
-    x = forward - (forward @ up) * up
-    x /= np.linalg.norm(x)
-    return np.column_stack([x, np.cross(up, x), up])
+    return upright_axes(R.T @ [1.0, 0.0, 0.0], up).T
 
 
 def _simplify(corners: Array) -> Array:

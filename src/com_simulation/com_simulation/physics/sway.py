@@ -12,6 +12,7 @@ from scipy.spatial.transform import Rotation
 from com_model import Foot, RobotConfig, RobotModel, Sesc, SupportPolygon
 from com_model.arrays import Array
 from com_model.dynamics.link_frames import LinkFrames
+from com_model.geometry.rotations import upright_axes
 from com_model.geometry.support import sole_points
 from com_simulation.exceptions import SwayError
 from com_simulation.physics.contacts import support_normal
@@ -212,9 +213,7 @@ def _root_motion(
     up: Array, stance: PlantedFeet, motion: Sequence[float], amplitude: float
 ) -> Root:
     """Motion of a standing robot's root, in its frame of the nominal posture."""
-    forwards = np.array([1.0, 0.0, 0.0]) - up[0] * up
-    forwards /= np.linalg.norm(forwards)
-    axes = np.array([forwards, np.cross(up, forwards), up])
+    axes = upright_axes(np.array([1.0, 0.0, 0.0]), up)
     height = float(-up @ stance.contacts.mean(axis=0))
     ahead, sideways, downwards, turning = motion
 
