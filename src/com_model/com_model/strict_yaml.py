@@ -7,7 +7,7 @@ file to classes in fewer lines, but each of these checks and messages would be a
 import math
 import os
 from collections.abc import Hashable, Mapping
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -271,7 +271,8 @@ class Section:
         """Reads the whole section into a dataclass, each field as its default value is.
 
         Args:
-            default: The values where keys are missing. Where a field has metadata, as by
+            default: The values where keys are missing; dataclasses among them are sections of this
+                one. Where a field has metadata, as by
                 com_model.parameters, texts must be of its choices, numbers not below its bounds;
                 numbers of the others are 0 or more.
         """
@@ -279,7 +280,9 @@ class Section:
         for item in fields(default):  # type: ignore[arg-type]
             key, old, bounds = item.name, getattr(default, item.name), item.metadata
             choices, least = bounds.get("choices"), (bounds.get("bounds") or (0.0,))[0]
-            if isinstance(old, bool):
+            if is_dataclass(old):
+                values[key] = self.section(key).options(old)
+            elif isinstance(old, bool):
                 values[key] = self.flag(key, old)
             elif choices or isinstance(old, str):
                 values[key] = self.text(key, old, choices or ())

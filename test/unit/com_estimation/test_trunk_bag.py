@@ -57,6 +57,41 @@ def test_the_trunk_of_a_recorded_trot_is_found(bag, tmp_path, capsys):
     assert "trunk.html" in capsys.readouterr().err
 
 
+def test_settings_are_those_of_the_nodes_parameters_file(bag, tmp_path, capsys):
+    def mass_std(text):
+        path = tmp_path / "parameters.yaml"
+        path.write_text(text)
+        command = [str(bag), "--robot", "scalf2", "--settings", str(path)]
+        assert trunk_bag.main(command) == 0
+        line = next(
+            line for line in capsys.readouterr().out.splitlines() if "mass (kg)" in line
+        )
+        return float(line.split("±")[1].split()[0])
+
+    head = "/**:\n  ros__parameters:\n    publish_rate_hz: 200.0\n"
+    usual = mass_std(head)
+    weighed = "    floating_base: {priors: {common_gain: 0.005, torque_gain: 0.005}}\n"
+    assert mass_std(head + weighed) < 0.7 * usual
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("/**: {ros__parameters: {floating_base: {gait: 1.0}}}", "gait"),
+        ("/**: {ros__parameters: {floating_base: {priors: {hip: -1}}}}", "hip"),
+        ("/**: {ros__parameters: {floating_base: {contact_load: 2}}}", "from 0 to 1"),
+        ("/**: {ros__parameters: {floating_base.rate_hz: 100.0}}", "section floating"),
+        ("com_viewer: {ros__parameters: {}}", "trunk_estimator"),
+    ],
+)
+def test_wrong_settings_are_refused_by_name(bag, tmp_path, capsys, text, message):
+    path = tmp_path / "parameters.yaml"
+    path.write_text(text)
+    command = [str(bag), "--robot", "scalf2", "--settings", str(path)]
+    assert trunk_bag.main(command) == 2
+    assert message in capsys.readouterr().err
+
+
 def test_other_robots_and_wrong_paths_are_refused(bag, tmp_path, capsys):
     assert trunk_bag.main([str(bag), "--robot", "hoap2"]) == 2
     assert "trunk_bag: " in capsys.readouterr().err

@@ -36,8 +36,10 @@ from com_model.commands import add_robot, command_parser, reports_errors
 from com_model.files import write_file
 from com_model.geometry.rotations import minimal_rotation
 from com_model.html import Raw, element, number, plus_minus, report, svg, table
+from com_model.parameters import check_options
 from com_model.plotting import BLUE, INK, new_figure, style_axes
 from com_model.status import TRUSTED
+from com_model.strict_yaml import Section, read_yaml
 from com_model.text import columns
 from com_model.urdf.editing import correct_body, edit_inertials
 
@@ -51,6 +53,7 @@ def estimates(
     log_format: LogFormat | None = None,
     even: bool = False,
     part: tuple[float | None, float | None] = (None, None),
+    settings: FloatingBaseOptions | None = None,
 ) -> list[TrunkEstimate]:
     """Runs the floating-base estimator over a recording.
 
@@ -63,6 +66,7 @@ def estimates(
         log_format: what its messages or columns mean; None: as the robot's names say.
         even: its times are those of receipt, of a sender of constant rate; see even_times.
         part: s from the first sample, where the part that is used begins and ends; None: all.
+        settings: of the estimator; None: its defaults.
 
     Returns:
         The estimates in the order of time, at least one; where a robot ends off its feet, up to
@@ -74,7 +78,7 @@ def estimates(
         UnitError: readings are in another unit, like degrees or amperes.
     """
     legs, bodies = quadruped_legs(model, config), model.bodies
-    estimator = FloatingBaseEstimator(model, config, FloatingBaseOptions())
+    estimator = FloatingBaseEstimator(model, config, settings or FloatingBaseOptions())
     meter = ForceMeter(model, config, legs, INVERSE_DYNAMICS)
     pipeline = TrunkPipeline(
         estimator, InputChecks(model, legs), meter, float(bodies.mass[0])
@@ -115,6 +119,36 @@ def estimates(
         )
     end = found[last].time - SETTLING if last < len(found) else np.inf
     return [each for each in found if each.time < end] or found
+
+
+def read_settings(path: str) -> FloatingBaseOptions:
+    """Reads the estimator's settings from a parameters file of the node trunk_estimator.
+
+    Its other parameters say nothing about recordings, and are not read.
+
+    Args:
+        path: of the file: `/**` or the node's name, ros__parameters, floating_base.
+
+    Raises:
+        ConfigError: it has no such parameters, or wrong ones.
+    """
+    top = Section(read_yaml(path), path)
+    nodes = [
+        top.section(name)
+        for name in top.entries()
+        if name.endswith(("/**", "trunk_estimator"))
+    ]
+    if not nodes:
+        raise top.error("expected the node's name, trunk_estimator or /**")
+    found = nodes[-1].section("ros__parameters")
+    if dotted := [
+        name for name in found.entries() if name.startswith("floating_base.")
+    ]:
+        raise found.error("write it as a section floating_base", dotted[0])
+    options = found.section("floating_base").options(FloatingBaseOptions())
+    check_options(options, found.error, "floating_base.")
+    check_options(options.priors, found.error, "floating_base.priors.")
+    return options
 
 
 def _values(estimate: TrunkEstimate) -> tuple[Array, Array]:
@@ -206,6 +240,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--to", dest="until", type=float, metavar="S", help=f"{text}ends"
     )
+    text = "a parameters file of trunk_estimator, whose floating_base is used"
+    parser.add_argument("--settings", metavar="YAML", help=text)
     parser.add_argument("--output", type=Path, help="folder for page and URDF")
     parser.add_argument("--force", action="store_true", help="overwrite existing files")
     options = parser.parse_args(argv)
@@ -213,7 +249,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     about = LogFormat.of(model, config.feet, options)
     even = options.time == "even"
     part = options.since, options.until
-    found = estimates(options.bag, model, config, about, even, part)
+    settings = None if options.settings is None else read_settings(options.settings)
+    found = estimates(options.bag, model, config, about, even, part, settings)
     last, mass = found[-1], model.bodies.mass[0]
     urdf = np.append(1e3 * model.bodies.first_moment[0] / mass, mass)
     rows = list(
