@@ -35,7 +35,7 @@ from pathlib import Path
 
 import numpy as np
 from any_identification import identify_robot
-from oracles import example_urdfs
+from example_robots import example_urdfs
 from processes import in_processes
 from rich.console import Console
 from rich.table import Table

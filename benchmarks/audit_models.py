@@ -26,7 +26,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from oracles import example_urdfs
+from example_robots import example_urdfs
 from rich.console import Console
 from rich.table import Table
 

@@ -36,8 +36,8 @@ import numpy as np
 from baselines.ccgd import Ccgd
 from baselines.leg_ik import LegIk
 from baselines.paper_walk import paper_walk
+from example_robots import example_urdfs
 from numpy.typing import NDArray
-from oracles import example_urdfs
 from rich.console import Console
 from rich.table import Table
 from scipy.spatial.transform import Rotation

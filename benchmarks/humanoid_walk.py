@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-import pinocchio
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
@@ -74,6 +73,8 @@ HUMANOIDS = (
 
 def pinocchio_errors(robot: WalkingBiped, walk: Walk) -> tuple[float, float]:
     """Largest distance of CoM and soles to where they are to be, m."""
+    import pinocchio  # demos import this module, and have no oracles
+
     model = pinocchio.buildModelFromUrdf(
         str(robot.path), pinocchio.JointModelFreeFlyer()
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import distribution
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -18,15 +17,6 @@ Array = NDArray[np.float64]
 UNLIMITED = {
     "prismatic": 1.0
 }  # m; other joints without limits turn half a turn either way
-
-
-def example_urdfs() -> dict[str, Path]:
-    """The URDFs of the package example-robot-data, by their path below its robots/ folder."""
-    files = distribution("example-robot-data").files or []
-    paths = sorted(
-        Path(str(file.locate())).resolve() for file in files if file.suffix == ".urdf"
-    )
-    return {str(path).split("/robots/", 1)[1]: path for path in paths}
 
 
 def robot_size(model: RobotModel) -> float:

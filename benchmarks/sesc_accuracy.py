@@ -18,11 +18,11 @@ from pathlib import Path
 
 import mujoco
 import numpy as np
+from example_robots import example_urdfs
 from numpy.typing import NDArray
 from oracles import (
     MujocoOracle,
     PinocchioOracle,
-    example_urdfs,
     random_pose,
     random_positions,
     robot_size,

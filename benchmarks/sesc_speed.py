@@ -30,8 +30,9 @@ from timeit import Timer
 
 import numpy as np
 import pinocchio
+from example_robots import example_urdfs
 from numpy.typing import NDArray
-from oracles import PinocchioOracle, example_urdfs, random_pose, random_positions
+from oracles import PinocchioOracle, random_pose, random_positions
 from rich.console import Console
 from rich.table import Table
 

@@ -20,8 +20,8 @@ import numpy as np
 from baselines.ccgd import Ccgd
 from baselines.leg_ik import LegIk
 from baselines.paper_walk import paper_walk
+from example_robots import example_urdfs
 from numpy.typing import NDArray
-from oracles import example_urdfs
 from walk_playback import WalkTargets, play, starting_at, with_soles
 
 from com_control.exceptions import PlanError

@@ -1,6 +1,8 @@
 """Manifests: complete, consistent, and with all that is imported."""
 
 import ast
+import re
+import subprocess
 import sys
 from configparser import ConfigParser
 from graphlib import TopologicalSorter
@@ -221,3 +223,17 @@ def test_files_beside_the_code_are_installed(package):
     ]
     beside = [p.name for p in beside if p.suffix != ".py"]
     assert [name for name in beside if not any(map(Path(name).match, patterns))] == []
+
+
+def test_scripts_of_demos_import_nothing_that_only_tests_have():
+    names = re.findall(
+        r"benchmarks/(\w+_demo|closed_loop)\.py", (ROOT / "Makefile").read_text()
+    )
+    assert len(names) >= 4
+    absent = "pinocchio", "example_robot_data", "pink", "placo", "mink"
+    code = (
+        f"import sys, importlib; sys.modules.update(dict.fromkeys({absent}));"
+        "sys.path[:0] = ['benchmarks', 'benchmarks/baselines'];"
+        f"[importlib.import_module(name) for name in {names}]"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
