@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from com_bags import WalkLog
+from com_bags import WalkLog, spread_bursts
 from com_identification.walking.log import ConditionedLog
 from com_identification.walking.low_band import make_solver, prepare_walks
 from com_model import RobotConfig, RobotModel
@@ -34,8 +34,9 @@ class Delays(NamedTuple):
         def earlier(values: Array, delay: float) -> Array:
             if delay == 0.0:
                 return values
-            return _resampled(values, log.time, log.time + delay)
+            return _resampled(values, time, time + delay)
 
+        time = spread_bursts(log.time)
         return replace(
             log,
             effort=earlier(log.effort, self.torques),
@@ -83,7 +84,9 @@ def find_delays(
             solver, _ = make_solver(ready, data, True)
             if not any(each.used.any() for each in solver.rows):
                 return total
-            more = float(solver.solve(*solver.filtered(5.0)).z[-1])
+            more = float(
+                solver.solve(*solver.filtered(5.0)).y[len(solver.unknowns.mean)]
+            )
             delay += more
             if abs(delay) < least or abs(more) < 0.1 * least:
                 break
@@ -92,7 +95,7 @@ def find_delays(
             return Delays(0.0, 0.0)
         X, blocks = solver.filtered(20.0)
         found = solver.solve(X, blocks, inertials=False)
-        x = np.append(solver.unknowns.coefficients(found.z[:-1]), found.z[-1])
+        x, _ = solver.coefficients(found.y)
         error = float((((X @ x) / solver.size) ** 2).mean())
         if error < best:
             best, total = error, Delays(*((delay, 0.0) if not kind else (0.0, -delay)))

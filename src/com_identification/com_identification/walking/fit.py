@@ -76,7 +76,8 @@ def fit(rows: DesignMatrix, unknowns: Unknowns, start: Array | None = None) -> W
         k = squares[base].sum() * torques / torques.sum()
         k += np.bincount(rows.joint[~base], squares[~base], n)
         z = descend(H.sum(axis=0), unknowns, z, c, k)
-        found = _temperings(H, unknowns, z)
+        D, x = unknowns.jacobian(z) * unknowns.std, unknowns.coefficients(z)
+        found = temperings(H, D, x)
         c = max([1.0, *found]) * (2.0 if len(found) < 2 else 1.0)
     z = descend(H.sum(axis=0), unknowns, z, c, k)
     # directions with ten times the prior's information are dominated by the data
@@ -206,14 +207,19 @@ def descend(
     return z
 
 
-def _temperings(H: Array, unknowns: Unknowns, z: Array) -> list[float]:
-    """Variance of the scores over the information, by number of blocks in a score."""
-    D, x = unknowns.jacobian(z) * unknowns.std, unknowns.coefficients(z)
+def temperings(H: Array, D: Array, x: Array) -> list[float]:
+    """Returns the variance of the scores over the information, by number of blocks in a score.
+
+    Args:
+        H: (K, P, P) information of each block.
+        D: (P, Z) derivatives of the coefficients, whose prior has a standard deviation of 1.
+        x: (P,) coefficients.
+    """
     values, axes = np.linalg.eigh(D.T @ H.sum(axis=0) @ D)
     strong = values > 10.0
     scores = (H @ x) @ D @ axes[:, strong]
     result = []
-    for size in (1, 2, 4):  # blocks of rows that make a score: 5, 10, 20 s
+    for size in (1, 2, 4):  # blocks of rows that make a score
         count = len(scores) // size
         # four scores or more, each of `size` blocks
         if count < 4 or not strong.any():
@@ -230,6 +236,10 @@ _LEAST_BLOCKS = 2  # on each side of a step of the load
 _LOAD_CHANGE = np.array(
     [0.01, 0.003, 0.003, 0.003]
 )  # of the mass; m, first moment over it
+
+
+class LoadChangeError(WalkError):
+    """The load on the trunk steps during the recordings, or seems to."""
 
 
 def check_payload(found: WalkFit, unknowns: Unknowns, starts: Array) -> None:
@@ -251,7 +261,7 @@ def check_payload(found: WalkFit, unknowns: Unknowns, starts: Array) -> None:
         starts: (K,) s, of the blocks.
 
     Raises:
-        WalkError: they do; says when.
+        LoadChangeError: they do; says when.
     """
     H, mass, trunk = found.information, unknowns.total_mass(found.z), slice(0, 4)
     if len(H) < 2 * _LEAST_BLOCKS:
@@ -280,7 +290,7 @@ def check_payload(found: WalkFit, unknowns: Unknowns, starts: Array) -> None:
         cause = "something was put on, taken off, or slipped"
         if not changed[:3].any():
             cause = "it does not look like a load; joints or feet give way, or the IMU is late"
-        raise WalkError(
+        raise LoadChangeError(
             f"about {starts[_LEAST_BLOCKS + best]:.0f} s into the recordings the load on the trunk "
             f"changes by {kg} kg, its first moment by {' '.join(moment)} kg m: {cause}. Identify "
             "the parts before and after that separately"

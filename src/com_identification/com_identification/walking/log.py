@@ -17,6 +17,7 @@ from com_identification.exceptions import WalkError
 from com_identification.walking.kernels import MotionSamples
 from com_model import RobotModel
 from com_model.arrays import Array, Flags, Indices
+from com_model.compiled import compiled
 from com_model.dynamics import GRAVITY
 
 FORCE_CUTOFF = 25.0  # Hz, of the low-pass filter of the feet's forces
@@ -215,6 +216,29 @@ def low_pass(values: Array, cutoff: float, period: float) -> Array:
     """
     relative = 2.0 * min(cutoff, _NYQUIST / period) * period
     return np.asarray(sosfiltfilt(butter(2, relative, output="sos"), values, axis=0))
+
+
+@compiled(nogil=True)
+def _follow(q: Array, distance: float, sign: Array) -> None:
+    """See directions; sign (N, k) is set."""
+    for k in range(1, len(q)):
+        for j in range(q.shape[1]):
+            step, s = (q[k, j] - q[k - 1, j]) / distance, sign[k - 1, j]
+            sign[k, j] = min(1.0, max(-1.0, s + step - s * abs(step)))
+
+
+def directions(q: Array, distance: float) -> Array:
+    """Returns directions of friction (N, k), -1 to 1, that change while a drive turns (Dahl).
+
+    ds = dq / distance - s |dq| / distance; gears, belts and linkages wind up before they slide.
+
+    Args:
+        q: (N, k) rad or m, joints.
+        distance: rad or m.
+    """
+    sign = np.zeros_like(q)
+    _follow(q, distance, sign)
+    return sign
 
 
 def band(period: float) -> float:

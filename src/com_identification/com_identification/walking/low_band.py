@@ -2,7 +2,9 @@
 
   sum_f W_f (h_f - tau_f + phi_f p) = Y_base pi     W_f phi_f p: rotors, friction, load friction
 
-Gains of the torques are never free. Friction and rotors are never negative.
+Of the gains of the torques those of legs against each other are estimated; their mean is 1, as all
+of them free would choose half the mass. Friction and rotors are never negative. Where friction has
+which direction is not known: s is a mixture of laws, another in each joint, see BaseSolver.
 """
 
 from collections.abc import Sequence
@@ -13,10 +15,12 @@ from scipy.linalg import block_diag
 
 from com_bags import WalkLog
 from com_identification.exceptions import WalkError
+from com_identification.walking.fit import temperings
 from com_identification.walking.kernels import MotionSamples
 from com_identification.walking.log import (
     ConditionedLog,
     Gait,
+    directions,
     find_gait,
     low_pass,
     walking_parts,
@@ -41,16 +45,19 @@ class BaseRows:
     """Unfiltered rows of a recording at about 100 Hz.
 
     Attributes:
-        X: (N, 6, P + 1) N and N m; the last column: by a delay of the torques.
+        X: (N, 6, Q) N and N m, see BaseSolver.
         period: s.
         used: (N,) samples of a walk, carried by the feet, without gaps.
         gait: strides.
+        laws: rad, by which a drive turns while the direction of its friction changes; 0: it has
+            the sign of the velocity. Of a real Go2 1 mrad explains most (docs/real_data.md).
     """
 
     X: Array
     period: float
     used: Flags
     gait: Gait
+    laws: tuple[float, ...] = (0.0, 0.0005, 0.001, 0.002, 0.004)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,12 +65,12 @@ class BaseFit:
     """A solution of the equations.
 
     Attributes:
-        z: (Z + 1,) the unknowns; the last: s, delay of the torques.
-        covariance: (Z + 1, Z + 1).
-        information: (K, P + 1, P + 1) of K blocks whose errors are independent.
+        y: (Y,) the unknowns z, the delay of the torques in s, and parts of laws of friction.
+        covariance: (Y, Y).
+        information: (K, Q, Q) of K blocks whose errors are independent.
     """
 
-    z: Array
+    y: Array
     covariance: Array
     information: Array
 
@@ -125,20 +132,25 @@ def _make_rows(
     carried = carrying(data, loads, ready.model.mass)
     smooth = MotionSamples(*(low_pass(v, 20.0, period) for v in data.motion))
     qd, w = smooth.qd, smooth.omega
-    # rad/s: in a band of 20 Hz the direction of friction is smooth below that
     motion = smooth._replace(
-        sign=np.tanh(qd / 0.2),
         qdd=np.gradient(qd, period, axis=0),
         omega_dot=np.gradient(w, period, axis=0),
     )
     every = max(1, round(1.0 / (100.0 * period)))
     chosen = slice(0, len(qd) // every * every, every)
     x = ready.unknowns.coefficients(ready.unknowns.mean)
-    X = np.empty((len(qd) // every, 6, len(x) + 1))
+    X = np.empty((len(qd) // every, 6, len(x)))
     arrays = MotionSamples(*(np.ascontiguousarray(v) for v in motion))
-    base_rows(robot, limbs, arrays, every, x, X[:, :, :-1])
+    base_rows(robot, limbs, arrays, every, x, X)
     torques = X[:, :, ready.unknowns.gain_columns].sum(axis=2)
-    X[:, :, -1] = np.gradient(torques, every * period, axis=0)
+    late = np.gradient(torques, every * period, axis=0)
+    signs = [smooth.sign] + [
+        low_pass(directions(data.motion.q, distance), 20.0, period)
+        for distance in BaseRows.laws[1:]
+    ]
+    X = _with_laws(
+        ready.unknowns, X, late, np.array(signs)[:, chosen], motion.tau[chosen]
+    )
     walks = gait.walks if with_imu else gait.steady
     walks = walks if walks.mean() > 0.1 else np.ones_like(walks)
     what = (
@@ -159,8 +171,33 @@ def _make_rows(
     ), f"left out: {listing(texts)}" if texts else ""
 
 
+def _with_laws(u: Unknowns, X: Array, late: Array, signs: Array, tau: Array) -> Array:
+    """Rows (N, 6, Q) with the columns of a delay and of K laws of friction; see BaseSolver.
+
+    Args:
+        u: the unknowns.
+        X: (N, 6, P) rows.
+        late: (N, 6) by a delay of the torques.
+        signs: (K, N, n) directions of friction by the laws.
+        tau: (N, n) N m.
+    """
+    n, gains = u.model.n_joints, u.gain_columns
+    unit, columns = X[:, :, gains.stop : gains.stop + n], [X, late[:, :, None]]
+    for size, end in ((np.ones_like(tau), 2 * n), (np.abs(tau), 0)):
+        parts = unit * (signs * size)[:, :, None]
+        own = slice(gains.start - end - n, gains.start - end)
+        X[:, :, own] = parts.mean(axis=0)
+        columns += list(parts - X[:, :, own])
+    return np.concatenate(columns, axis=2)
+
+
 class BaseSolver:
     """Solves rows in a band for the unknowns, with some of them fixed.
+
+    Besides z these are the delay of the torques and, of Coulomb's and of load friction, how much
+    of a joint's follows each of the K laws: all of them alike, plus a part that is added to one.
+    No law is chosen; what they leave open is part of the covariance (Y, Y). Q columns are those of
+    Unknowns, of the delay, and of the parts of Coulomb's and of load friction, K n each.
 
     Args:
         ready: what the recordings share.
@@ -185,7 +222,7 @@ class BaseSolver:
             band: Hz, up to which the rows are kept.
 
         Returns:
-            Rows (R, 6, P + 1) of independent samples, and their blocks (R,).
+            Rows (R, 6, Q) of independent samples, and their blocks (R,).
         """
         if band not in self._cache:
             parts, blocks, since = [], [], 0
@@ -201,102 +238,106 @@ class BaseSolver:
             self._cache[band] = np.concatenate(parts), np.concatenate(blocks)
         return self._cache[band]
 
-    def prior(self, biases: bool, inertials: bool) -> Array:
-        """Returns a factor (Z + 1, Z + 1) of the prior's covariance; gains are fixed.
+    def prior(self, inertials: bool = True) -> Array:
+        """Returns a factor (Y, Y) of the prior's covariance.
 
         Args:
-            biases: whether torques have biases.
             inertials: whether masses are unknown.
         """
-        u, n = self.unknowns, self.unknowns.model.n_joints
-        # s, of torques against the IMU
-        std = np.append(u.std, 0.004)
+        u, n, limbs = self.unknowns, self.unknowns.model.n_joints, self.ready.limbs
+        count = len(BaseRows.laws)
+        std, laws = u.std.copy(), []
         tiny = 1e-4  # of the prior's standard deviation
-        std[u.joint_slice("gain")] *= tiny
-        if not biases:
-            std[u.joint_slice("torque_bias")] *= tiny
         if not inertials:
-            std[: u.joint_slice("armature").start] *= tiny
+            std[: u.joint_slice(FRICTIONS[0]).start] *= tiny
+        starts = [u.joint_slice(kind).start for kind in FRICTIONS]
+        for kind in ("coulomb", "load_friction"):
+            own = u.joint_slice(kind)
+            # the standard deviation of a share that is 1 for one of the laws, 0 for the others
+            share = np.sqrt(count - 1.0) / count
+            laws += [share * np.hypot(u.mean[own], std[own])] * count
+            starts += [len(std) + 1 + (len(laws) - 1 - k) * n for k in range(count)]
+        # s, of torques against the IMU
+        std = np.concatenate([std, [0.004], *laws])
         correlation = np.eye(len(std))
-        limbs, masses = self.ready.limbs, PARAMETERS * (np.cumsum(u.bodies) - 1)
+        masses = PARAMETERS * (np.cumsum(u.bodies) - 1)
         alike = [masses[column[column >= 0]] for column in limbs.path.T]
-        for kind in FRICTIONS:
-            own = np.arange(n) + u.joint_slice(kind).start
-            alike += [own[column[column >= 0]] for column in limbs.joints.T]
+        alike += [
+            start + column[column >= 0] for start in starts for column in limbs.joints.T
+        ]
         for same in alike:
             # friction and masses of the same parts of different legs are correlated by 0.9
             correlation[np.ix_(same, same)] += 0.9 * (1.0 - np.eye(len(same)))
-        return np.asarray(std[:, None] * np.linalg.cholesky(correlation))
+        L, gains = std[:, None] * np.linalg.cholesky(correlation), u.joint_slice("gain")
+        # those of a leg have their gain in common
+        legs = (limbs.joints[:, :, None] == np.arange(n)).any(axis=1)
+        own = LEG_GAIN * u.gain_directions.T @ legs.T
+        least = (tiny * LEG_GAIN) ** 2 * np.eye(n - 1)
+        L[gains, gains] = np.linalg.cholesky(own @ own.T + least)
+        return np.asarray(L)
+
+    @property
+    def mean(self) -> Array:
+        """(Y,) mean of the prior."""
+        further = 1 + 2 * len(BaseRows.laws) * self.unknowns.model.n_joints
+        return np.append(self.unknowns.mean, np.zeros(further))
+
+    def coefficients(self, y: Array) -> tuple[Array, Array]:
+        """Returns the coefficients (Q,) of all columns and their derivatives (Q, Y).
+
+        Args:
+            y: (Y,) the unknowns.
+        """
+        u, Z = self.unknowns, len(self.unknowns.mean)
+        D = block_diag(u.jacobian(y[:Z]), np.eye(len(y) - Z))
+        return np.append(u.coefficients(y[:Z]), y[Z:]), D
 
     def solve(
         self,
         X: Array,
         blocks: Indices,
-        biases: bool = True,
         inertials: bool = True,
         size: Array | None = None,
     ) -> BaseFit:
-        """Solves rows (R, 6, P + 1); friction and rotors are never negative.
+        """Solves rows (R, 6, Q); friction and rotors are never negative.
 
         Args:
             X: independent rows.
             blocks: (R,) block of each row, whose errors are independent of those of others.
-            biases: whether torques have biases.
             inertials: whether masses are unknown.
             size: (6,) N and N m, standard deviations of the rows; None: those of the residuals.
         """
         known, size = size is not None, self.size if size is None else size
-        u, L = self.unknowns, self.prior(biases, inertials)
+        u, L = self.unknowns, self.prior(inertials)
         never = np.arange(
             u.joint_slice(FRICTIONS[0]).start, u.joint_slice(FRICTIONS[-1]).stop
         )
-        mean, z = np.append(u.mean, 0.0), np.append(u.mean, 0.0)
+        rows = X.transpose(1, 2, 0)
+        squares = rows @ rows.transpose(0, 2, 1)  # (6, Q, Q)
+        y = mean = self.mean
         for _ in range(3):
-            D = block_diag(u.jacobian(z[:-1]), 1.0)
-            x = np.append(u.coefficients(z[:-1]), z[-1])
-            A = (X / size[:, None]) @ D
-            y = A @ z - (X @ x) / size
-            M = (A @ L).reshape(-1, len(z))
-            H, g = M.T @ M + np.eye(len(z)), M.T @ (y - A @ mean).ravel()
-            z = mean + L @ _bounded(H, g, L[never], mean[never])
+            (x, D), G = self.coefficients(y), np.tensordot(size**-2.0, squares, 1)
+            M = D @ L
+            H = M.T @ G @ M + np.eye(len(y))
+            g = M.T @ (G @ (D @ (y - mean) - x))
+            y = mean + L @ _bounded(H, g, L[never], mean[never])
             if known:
                 continue
-            residual = (X @ np.append(u.coefficients(z[:-1]), z[-1])) / size
-            size = size * np.maximum(0.3, np.sqrt((residual**2).mean(axis=0)))
+            x, _ = self.coefficients(y)
+            rms = np.sqrt(np.maximum(squares @ x @ x, 0.0) / len(X))
+            size = np.maximum(0.3 * size, rms)
         W = X / size[:, None]
         count = int(blocks.max(initial=0)) + 1
         information = np.zeros((count, X.shape[2], X.shape[2]))
         for k in range(count):
             own = W[blocks == k].reshape(-1, X.shape[2])
             information[k] = own.T @ own
-        D, x = (
-            block_diag(u.jacobian(z[:-1]), 1.0) @ L,
-            np.append(u.coefficients(z[:-1]), z[-1]),
-        )
-        values, axes = np.linalg.eigh(D.T @ information.sum(axis=0) @ D)
-        scores = (information @ x) @ D @ axes[:, values > 10.0]
-        scores -= scores.mean(axis=0)
-        ratio = (scores**2).sum(axis=0) / values[values > 10.0]
-        tempering = max(1.0, float(ratio.mean()) if len(ratio) else 1.0)
-        H = np.eye(len(z)) + D.T @ information.sum(axis=0) @ D / tempering
+        x, D = self.coefficients(y)
+        M = D @ L
+        tempering = max([1.0, *temperings(information, M, x)])
+        H = np.eye(len(y)) + M.T @ information.sum(axis=0) @ M / tempering
         C = L @ np.linalg.solve(H, L.T)
-        return BaseFit(z, (C + C.T) / 2.0, information / tempering)
-
-    def gain_errors(self, found: BaseFit) -> Array:
-        """Returns how far z moves, (Z + 1, legs), by one standard deviation of each leg's gain.
-
-        Args:
-            found: the solution.
-        """
-        u, joints = self.unknowns, self.ready.limbs.joints
-        D = block_diag(u.jacobian(found.z[:-1]), 1.0)
-        H = D.T @ found.information.sum(axis=0)
-        columns = np.zeros((H.shape[1], len(joints)))
-        for c, own in enumerate(joints):
-            columns[u.gain_columns.start + own[own >= 0], c] = LEG_GAIN
-        return np.asarray(
-            -found.covariance @ H @ (columns - columns.mean(axis=1)[:, None])
-        )
+        return BaseFit(y, (C + C.T) / 2.0, information / tempering)
 
 
 def trunk_values(u: Unknowns, z: Array) -> tuple[Array, Array]:

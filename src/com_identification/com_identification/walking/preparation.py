@@ -260,17 +260,14 @@ def drives(
 
 
 def _widened(own: ActuatorModel, armature: float, size: float) -> ActuatorModel:
-    """A drive that may be as far off as an unknown one, with biases as usual for its class.
+    """A drive that may be as far off as an unknown one, with biases as they are declared.
 
     Args:
         own: with all of its values.
         armature: kg m^2, of its servo, which its rotor may have; 0: unknown.
         size: N m, of the drive.
     """
-    usual = ActuatorModel().filled(size, own.drive or DRIVES[0])
-    least = vars(ActuatorModel().filled(size, DRIVES[0])) | {
-        "torque_bias_std": usual.torque_bias_std
-    }
+    least = vars(ActuatorModel().filled(size, DRIVES[0])) | {"torque_bias_std": 0.0}
     stds = {key: max(getattr(own, key), least[key]) for key in STANDARD_DEVIATIONS}
     friction, rotor = own.load_friction or 0.0, own.rotor_inertia or 0.0
     stds["load_friction_std"] = max(stds["load_friction_std"], friction)

@@ -9,9 +9,10 @@ from walk_recording import Recorded
 
 from com_bags import BagError, WalkLog, in_bursts, spread_bursts
 from com_identification.exceptions import WalkError
-from com_identification.walking.delays import find_delays
-from com_identification.walking.evidence import assess_walk
-from com_identification.walking.log import find_gait, stride_time
+from com_identification.walking.combination import judge_walk
+from com_identification.walking.delays import Delays, find_delays
+from com_identification.walking.evidence import against_urdf, assess_walk
+from com_identification.walking.log import directions, find_gait, stride_time
 from com_identification.walking.low_band import _bounded, trunk_values
 from com_identification.walking.unknowns import Scale
 
@@ -97,6 +98,76 @@ def test_bounded_solutions_are_those_of_nonnegative_least_squares() -> None:
         assert w.min() > -1e-8
         best = nnls(A, b)[1]
         assert np.linalg.norm(A @ w - b) <= 1.05 * best + 1e-9
+
+
+def test_friction_reverses_after_a_distance_however_fast() -> None:
+    """As Dahl says: 1 - 2 exp(-x / distance) behind a reversal."""
+    there = np.linspace(0.0, 0.1, 4000)
+    back = np.linspace(0.1, 0.094, 600)[1:]
+    q, distance = np.concatenate((there, back))[:, None], 0.002
+    sign = directions(q, distance)[:, 0]
+    assert sign[4000 - 1] == pytest.approx(1.0, abs=1e-3)
+    turned = 0.1 - back
+    expected = 2.0 * np.exp(-turned / distance) - 1.0
+    np.testing.assert_allclose(sign[4000:], expected, atol=0.02)
+    slow = np.repeat(q, 5, axis=0)  # the same way at a fifth of the speed
+    np.testing.assert_allclose(directions(slow, distance)[::5, 0], sign, atol=1e-12)
+    assert np.abs(directions(100.0 * q[::50], distance)).max() <= 1.0
+
+
+def test_late_torques_are_shifted_by_even_times_where_stamps_come_in_bursts() -> None:
+    time = np.arange(2000) * PERIOD
+    bursts = np.ceil(time / 0.1) * 0.1 + 1e-5 * (np.arange(2000) % 20)
+    rows = np.zeros((2000, 3))
+    late = np.sin(3.0 * (time - 0.02))[:, None] * np.ones(3)
+    log = WalkLog(bursts, rows, None, late, rows, rows)
+    back = Delays(0.02, 0.0).aligned(log)
+    error = (back.effort[:, 0] - np.sin(3.0 * time))[20:-20]
+    assert np.abs(error).max() < 0.01
+
+
+@pytest.mark.parametrize(("sigmas", "differs"), [(2.3, False), (4.0, True)])
+def test_one_value_of_four_beyond_two_standard_deviations_corrects_nothing(
+    recorded: Recorded, sigmas: float, differs: bool
+) -> None:
+    found = assess_walk([recorded.log], recorded.believed, recorded.config)
+    u, std = found.unknowns, 0.01 * found.unknowns.std
+    z = u.mean.copy()
+    z[7] += sigmas * std[7]  # x of the trunk's CoM
+    values, spread, off, far = against_urdf(u, z, np.diag(std**2))
+    np.testing.assert_allclose(off, [0.0, sigmas, 0.0, 0.0], atol=1e-6)
+    assert spread[1, 1] == pytest.approx(std[7] ** 2)
+    assert values[0] == pytest.approx(recorded.believed.mass)
+    assert far == differs
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("distance", [0.0015, 0.003])
+def test_drives_that_lose_torque_to_their_load_bias_nothing(
+    recorded: Recorded, distance: float
+) -> None:
+    """Friction of 15 and 30 % of the torque, with a law that is none of those that are tried."""
+    log, mu = recorded.log, np.tile([0.15, 0.15, 0.3], 4)
+    assert log.velocity is not None
+    drives = [recorded.config.actuators.of(j) for j in recorded.true.joint_names]
+    load = np.array([drive.load_friction or 0.0 for drive in drives])
+    signs = np.tanh(log.velocity / 0.02), directions(log.position, distance)
+    lossless = log.effort * (1.0 - load * signs[0] * np.sign(log.effort))
+    gain = np.repeat([1.03, 0.98, 0.97, 1.02], 3)
+    effort = gain * lossless / (1.0 - mu * signs[1] * np.sign(lossless))
+    lossy = replace(log, effort=effort)
+    scale = Scale(recorded.true.mass)
+    judged = judge_walk([lossy], recorded.believed, recorded.config, scale)
+    found, true = judged.evidence, recorded.true.bodies
+    assert found is not None
+    assert found.com is not None
+    assert found.com_std is not None
+    off = found.com - true.first_moment[0] / true.mass[0]
+    assert (np.abs(off) < 2.5 * found.com_std).all()
+    assert (found.com_std[1:] < 0.010).all()
+    assert not any("put on" in note for note in found.notes)
+    assert found.halves is not None
+    assert found.halves < 3.0
 
 
 @pytest.mark.slow
