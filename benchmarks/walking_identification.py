@@ -17,13 +17,13 @@ first robot of a kind, repeated), accepted (how many robots passed all required 
 (rms by axis, the largest).
 
 The key load_friction has Go2s whose drives lose 5 to 35 % of their torque to friction in
-proportion to it, with uniform errors of gains, late torques, stamps of receipt, and friction that
-has another direction after 1 to 4 mrad, another in each drive; feet are 3.5 mm longer or shorter
-at most. Every other URDF is right; of the others the trunk is 15 mm or 1.5 kg off. Robots are
-weighed to 0.1 kg; the verdicts are those of judge_walk: nees_mass and nees_com (of the trunk),
-robots, confirmed and corrected (fractions, of the right and of the other ones), wrong (right ones
-corrected, other ones confirmed), and refused. 12 of them and the default of the others end in 10
-minutes on two cores.
+proportion to it, with uniform errors of gains, late torques, stamps of receipt, and friction that,
+robot by robot, reverses on a way of 1 to 4 mrad or as the tanh of the velocity over 0.05 to 0.5
+rad/s, another in each drive; feet are 3.5 mm longer or shorter at most. Every other URDF is right;
+of the others the trunk is 15 mm or 1.5 kg off. Robots are weighed to 0.1 kg; the verdicts are
+those of judge_walk: nees_mass and nees_com (of the trunk), robots, confirmed and corrected
+(fractions, of the right and of the other ones), wrong (right ones corrected, other ones
+confirmed), and refused. 12 of them and the default of the others end in 10 minutes on two cores.
 """
 
 from __future__ import annotations
@@ -243,6 +243,7 @@ class LossyDrives:
         late: s, of the torques after positions.
         jitter: s, by which messages arrive late, exponential.
         turn: (n,) rad, by which drives turn until their friction has the other direction.
+        soft: (n,) rad/s, the velocity at which it is nearly all there; None: it follows turn.
     """
 
     mu: Array
@@ -250,6 +251,7 @@ class LossyDrives:
     late: float
     jitter: float
     turn: Array
+    soft: Array | None
 
     @classmethod
     def draw(cls, seed: int) -> LossyDrives:
@@ -263,17 +265,20 @@ class LossyDrives:
         gain = 1.0 + rng.uniform(-width[0], width[0]) + rng.uniform(-1, 1, 4) * width[1]
         late, jitter = rng.uniform(0.0, [0.006, 0.0015])
         turn = 0.001 * 4.0 ** rng.uniform(0.0, 1.0, 12)
-        return cls(mu.ravel(), np.repeat(gain, 3), late, jitter, turn)
+        soft = 0.05 * 10.0 ** rng.uniform(0.0, 1.0, 12) if rng.integers(2) else None
+        return cls(mu.ravel(), np.repeat(gain, 3), late, jitter, turn, soft)
 
     def read(self, walk: Walk, read: WalkLog, rng: np.random.Generator) -> WalkLog:
         """What these drives report of a walk, in place of what a log has read."""
         clean = walk.clean
         assert clean.velocity is not None
-        # direction of friction (Dahl)
-        s, direction = np.zeros(len(self.mu)), np.empty_like(clean.velocity)
-        for k, v in enumerate(clean.velocity):
-            s = np.clip(s + v * PERIOD / self.turn * (1.0 - s * np.sign(v)), -1.0, 1.0)
-            direction[k] = s
+        if self.soft is not None:
+            direction = np.tanh(clean.velocity / self.soft)
+        else:  # Dahl
+            s, direction = np.zeros(len(self.mu)), np.empty_like(clean.velocity)
+            for k, v in enumerate(clean.velocity):
+                s = s + v * PERIOD / self.turn * (1.0 - s * np.sign(v))
+                direction[k] = s = np.clip(s, -1.0, 1.0)
         own = clean.effort / (1.0 - self.mu * direction * np.sign(clean.effort))
         effort = self.gain * own + read.effort - clean.effort
         late = [

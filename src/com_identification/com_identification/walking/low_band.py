@@ -4,7 +4,7 @@
 
 Of the gains of the torques those of legs against each other are estimated; their mean is 1, as all
 of them free would choose half the mass. Friction and rotors are never negative. Where friction has
-which direction is not known: s is a mixture of laws, another in each joint, see BaseSolver.
+which direction is not known: s is a mixture of laws, another in each joint, see FrictionLaws.
 """
 
 from collections.abc import Sequence
@@ -40,6 +40,42 @@ _TYPICAL = np.array(
 )  # of weight, and of weight x 0.3 m
 
 
+@dataclass(frozen=True)
+class FrictionLaws:
+    """The directions of friction, -1 to 1, that a drive's may be a mixture of.
+
+    A drive slides at once, or winds up first, and neither is known beforehand. Without one of the
+    two, robots with such drives are refused, or wrong in z by up to 3 cm (docs/real_data.md).
+
+    Attributes:
+        speeds: rad/s or m/s, of the laws tanh(velocity / speed), from a sharp sign to a soft one.
+        turns: rad or m, by which a drive turns while its friction reverses (Dahl). Of a real Go2
+            1 to 4 mrad explain most; steps by 2, as neighbours of a law cover what lies between.
+    """
+
+    speeds: tuple[float, ...] = (0.02, 0.2)
+    turns: tuple[float, ...] = (0.00025, 0.0005, 0.001, 0.002, 0.004)
+
+    def __len__(self) -> int:
+        """The number of laws."""
+        return len(self.speeds) + len(self.turns)
+
+    def signs(self, motion: MotionSamples, period: float) -> Array:
+        """Returns the directions (K, N, n) up to 20 Hz, by law.
+
+        Args:
+            motion: N samples of n joints.
+            period: s, between samples.
+        """
+        qd = low_pass(motion.qd, 60.0, period)
+        signs = [np.tanh(qd / speed) for speed in self.speeds]
+        signs += [directions(motion.q, turn) for turn in self.turns]
+        return np.array([low_pass(sign, 20.0, period) for sign in signs])
+
+
+LAWS = FrictionLaws()
+
+
 @dataclass(frozen=True, eq=False)
 class BaseRows:
     """Unfiltered rows of a recording at about 100 Hz.
@@ -49,15 +85,12 @@ class BaseRows:
         period: s.
         used: (N,) samples of a walk, carried by the feet, without gaps.
         gait: strides.
-        laws: rad, by which a drive turns while the direction of its friction changes; 0: it has
-            the sign of the velocity. Of a real Go2 1 mrad explains most (docs/real_data.md).
     """
 
     X: Array
     period: float
     used: Flags
     gait: Gait
-    laws: tuple[float, ...] = (0.0, 0.0005, 0.001, 0.002, 0.004)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,13 +177,8 @@ def _make_rows(
     base_rows(robot, limbs, arrays, every, x, X)
     torques = X[:, :, ready.unknowns.gain_columns].sum(axis=2)
     late = np.gradient(torques, every * period, axis=0)
-    signs = [smooth.sign] + [
-        low_pass(directions(data.motion.q, distance), 20.0, period)
-        for distance in BaseRows.laws[1:]
-    ]
-    X = _with_laws(
-        ready.unknowns, X, late, np.array(signs)[:, chosen], motion.tau[chosen]
-    )
+    signs = LAWS.signs(data.motion, period)[:, chosen]
+    X = _with_laws(ready.unknowns, X, late, signs, motion.tau[chosen])
     walks = gait.walks if with_imu else gait.steady
     walks = walks if walks.mean() > 0.1 else np.ones_like(walks)
     what = (
@@ -245,7 +273,7 @@ class BaseSolver:
             inertials: whether masses are unknown.
         """
         u, n, limbs = self.unknowns, self.unknowns.model.n_joints, self.ready.limbs
-        count = len(BaseRows.laws)
+        count = len(LAWS)
         std, laws = u.std.copy(), []
         tiny = 1e-4  # of the prior's standard deviation
         if not inertials:
@@ -279,7 +307,7 @@ class BaseSolver:
     @property
     def mean(self) -> Array:
         """(Y,) mean of the prior."""
-        further = 1 + 2 * len(BaseRows.laws) * self.unknowns.model.n_joints
+        further = 1 + 2 * len(LAWS) * self.unknowns.model.n_joints
         return np.append(self.unknowns.mean, np.zeros(further))
 
     def coefficients(self, y: Array) -> tuple[Array, Array]:

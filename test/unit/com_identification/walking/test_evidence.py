@@ -142,19 +142,23 @@ def test_one_value_of_four_beyond_two_standard_deviations_corrects_nothing(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("distance", [0.0015, 0.003])
+@pytest.mark.parametrize("turn", [0.0015, 0.003, None])
 def test_drives_that_lose_torque_to_their_load_bias_nothing(
-    recorded: Recorded, distance: float
+    recorded: Recorded, turn: float | None
 ) -> None:
     """Friction of 15 and 30 % of the torque, with a law that is none of those that are tried."""
     log, mu = recorded.log, np.tile([0.15, 0.15, 0.3], 4)
     assert log.velocity is not None
     drives = [recorded.config.actuators.of(j) for j in recorded.true.joint_names]
     load = np.array([drive.load_friction or 0.0 for drive in drives])
-    signs = np.tanh(log.velocity / 0.02), directions(log.position, distance)
-    lossless = log.effort * (1.0 - load * signs[0] * np.sign(log.effort))
+    lossless = log.effort * (
+        1.0 - load * np.tanh(log.velocity / 0.02) * np.sign(log.effort)
+    )
     gain = np.repeat([1.03, 0.98, 0.97, 1.02], 3)
-    effort = gain * lossless / (1.0 - mu * signs[1] * np.sign(lossless))
+    sign = np.tanh(log.velocity / 0.1)
+    if turn is not None:
+        sign = directions(log.position, turn)
+    effort = gain * lossless / (1.0 - mu * sign * np.sign(lossless))
     lossy = replace(log, effort=effort)
     scale = Scale(recorded.true.mass)
     judged = judge_walk([lossy], recorded.believed, recorded.config, scale)
