@@ -138,6 +138,8 @@ def test_physics_for_exact_readings(simulator_bench):
         physics_step=1e-4,
         publish_rate_hz=1000.0,
         joint_friction=0.2,
+        viscous_friction=0.1,
+        load_friction=0.15,
         max_acceleration=100.0,
         backlash=0.01,
     )
@@ -147,6 +149,8 @@ def test_physics_for_exact_readings(simulator_bench):
     assert bench.simulator._drive.excess() == {}
     assert world.mj.opt.integrator == mujoco.mjtIntegrator.mjINT_EULER
     assert world.mj.dof_frictionloss.max() == pytest.approx(0.2)
+    assert world.mj.dof_damping[world.joint_dof] == pytest.approx([0.1, 0.1])
+    assert world.load_friction == pytest.approx([0.15, 0.15])
 
 
 def test_the_true_robot_is_not_the_published_one(simulator_bench, tmp_path):

@@ -119,6 +119,27 @@ def test_friction_stands_between_the_effort_and_the_joint(solo):
     assert np.abs(joints).max() < 0.102
 
 
+def test_friction_grows_with_speed_and_load(solo):
+    """Against the motion: C + v |qd| + mu |effort|, with the effort one step of 0.1 ms before."""
+    coulomb, viscous, load = 0.05, 0.02, 0.25
+    world, readings = hopping(
+        solo,
+        integrator="euler",
+        joint_friction=coulomb,
+        viscous_friction=viscous,
+        load_friction=load,
+    )
+    _, joints = residuals(world, readings)
+    speeds = np.array([reading.velocity for reading in readings[1:-1]])
+    efforts = np.array([reading.effort for reading in readings[:-2]])
+    fast = np.abs(speeds) > 0.5
+    assert fast.sum() > 1000
+    assert load * np.abs(efforts[fast]).max() > 0.2
+    sizes = coulomb + viscous * np.abs(speeds) + load * np.abs(efforts)
+    off = joints[1:][fast] + sizes[fast] * np.sign(speeds[fast])
+    assert (np.abs(off) < 1e-3).mean() > 0.98
+
+
 def test_forces_of_the_feet_in_root_axes(solo):
     world, readings = hopping(solo, integrator="euler")
     for reading in readings[::500]:
@@ -161,6 +182,7 @@ def test_integrators(arm):
         ),
         ({"joint_friction": -1.0}, "joint_friction: give finite numbers, 0 or more"),
         ({"joint_friction": np.nan}, "joint_friction: give finite numbers, 0 or more"),
+        ({"load_friction": -0.1}, "load_friction: give finite numbers, 0 or more"),
     ],
 )
 def test_bad_options(arm, options, message):

@@ -317,6 +317,8 @@ class Simulator(RobotNode[Parameters]):
             contact="soft" if around.soft else options.contact,
             trunk_com_offset=options.trunk_com_offset,
             joint_friction=options.joint_friction,
+            viscous_friction=options.viscous_friction,
+            load_friction=options.load_friction,
             edit=edit,
         )
         world.mj.geom_friction[:, 0] *= around.friction

@@ -122,6 +122,14 @@ class Parameters(SimulatedRobot, FramePrefix):
         "Coulomb friction of every joint that efforts do not show, N m or N",
         (0.0, 1e4),
     )
+    viscous_friction: float = parameter(
+        0.0, "the same over the joint's speed, N m s/rad or N s/m", (0.0, 1e4)
+    )
+    load_friction: float = parameter(
+        0.0,
+        "the same over the joint's effort: 0.05 to 0.35 of a Go2's drives",
+        (0.0, 0.9),
+    )
     max_acceleration: float = parameter(
         0.0,
         "of all joints, rad/s^2 or m/s^2, which keep the URDF's speeds, too; a warning says "

@@ -304,7 +304,7 @@ class Simulation:
             else None
         )
         if self._standing and floor is None:
-            mujoco.mj_step(mj, data, steps)
+            self._step_physics(steps)
             return
         for targets in self._targets(steps):
             if self._drive is not None:
@@ -312,8 +312,20 @@ class Simulation:
             data.ctrl[:] = targets
             if floor is not None:
                 floor.act(mj, data.time)
-            mujoco.mj_step(mj, data)
+            self._step_physics(1)
         self.motion.forget(data.time)
+
+    def _step_physics(self, steps: int) -> None:
+        """Steps MuJoCo; friction that grows with the load follows the torques of the last step."""
+        mj, data, world = self._mj, self._data, self.world
+        if not world.load_friction.any():
+            mujoco.mj_step(mj, data, steps)
+            return
+        dof = world.joint_dof
+        for _ in range(steps):
+            load = world.load_friction * np.abs(data.qfrc_actuator[dof])
+            mj.dof_frictionloss[dof] = world.mj.dof_frictionloss[dof] + load
+            mujoco.mj_step(mj, data)
 
     def _targets(self, steps: int) -> Array:
         """Targets (steps, n) of the next steps, within the limits of the joints."""

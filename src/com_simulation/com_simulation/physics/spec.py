@@ -277,7 +277,11 @@ def add_shape(spec: mujoco.MjSpec, robot: RobotModel, shape: Shape, name: str) -
 
 
 def add_servos(
-    spec: mujoco.MjSpec, robot: RobotModel, servos: Servos, friction: Array
+    spec: mujoco.MjSpec,
+    robot: RobotModel,
+    servos: Servos,
+    coulomb: Array,
+    load: Array,
 ) -> None:
     """Adds a position servo to each independent joint, in the model's order.
 
@@ -285,16 +289,16 @@ def add_servos(
         spec: changed.
         robot: the robot.
         servos: gains, armatures and limits of the n joints.
-        friction: (n,) N m or N, Coulomb friction of the joints, which the servos' efforts do not
-            include.
+        coulomb: (n,) N m or N, friction of the joints, which the servos' efforts do not include.
+        load: (n,) likewise, over the effort; the simulation adds it step by step.
     """
     # s, in which joint friction stops a joint; at least two steps of the physics
     stopping = max(0.002, 2.0 * spec.option.timestep)
     for i, name in enumerate(robot.joint_names):
         joint = spec.joint(f"joint{robot.bodies.joint_names.index(name)}")
         joint.armature = servos.armature[i]
-        if friction.any():
-            joint.frictionloss, joint.solref_friction = friction[i], [stopping, 1.0]
+        if coulomb.any() or load.any():
+            joint.frictionloss, joint.solref_friction = coulomb[i], [stopping, 1.0]
         limited = np.isfinite(servos.effort[i])
         servo = spec.add_actuator(
             name=f"servo{i}",

@@ -1,7 +1,7 @@
 """Makes worlds: a robot in its nominal posture, on the ground or hanging above it."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import mujoco
@@ -38,6 +38,7 @@ class World:
         joint_qpos: (n,) indices of the positions of the n independent joints in qpos.
         joint_dof: (n,) indices of their velocities in qvel.
         servos: the servos, in the order of the joints.
+        load_friction: (n,) friction of the joints over the torque of their servos.
         feet: the feet, with their sensors.
         imu_link: the link whose frame the IMU measures in.
         normal: (3,) unit normal of the ground, world axes.
@@ -52,6 +53,7 @@ class World:
     joint_qpos: NDArray[np.int64]
     joint_dof: NDArray[np.int64]
     servos: Servos
+    load_friction: Array
     feet: tuple[Foot, ...]
     imu_link: str
     normal: Array
@@ -69,6 +71,8 @@ def build_world(
     integrator: str = "auto",
     trunk_com_offset: ArrayLike = (0.0, 0.0, 0.0),
     joint_friction: ArrayLike = 0.0,
+    viscous_friction: ArrayLike = 0.0,
+    load_friction: ArrayLike = 0.0,
     contact: str = "stiff",
     sole_balls: float = 0.0,
     edit: Callable[[mujoco.MjSpec], None] | None = None,
@@ -90,6 +94,8 @@ def build_world(
             in the root link's axes; its mass and its inertia about its CoM stay.
         joint_friction: N m or N, Coulomb friction of all joints or of each (n,), which neither
             the model nor the efforts that are read include.
+        viscous_friction: N m s/rad or N s/m, likewise, over the speed.
+        load_friction: 1, likewise, over the effort (com_model.actuators: mu).
         contact: "stiff", or "soft" as in the simulations of [CCGD].
         sole_balls: m, radius of balls that carry the feet at the corners of the configuration's
             soles instead of the URDF's shapes; 0: only feet without suitable shapes.
@@ -124,19 +130,27 @@ def build_world(
         edit(written)
     builder = _Builder(robot, config, floating, written, ground, sole_balls)
     builder.add_note("inertias enlarged to what a body can have", inertias.corrected)
-    return builder.build(urdf_path, _friction(robot, joint_friction), contact)
+    losses = {
+        "joint_friction": joint_friction,
+        "viscous_friction": viscous_friction,
+        "load_friction": load_friction,
+    }
+    return builder.build(urdf_path, _frictions(robot, losses), contact)
 
 
-def _friction(robot: RobotModel, given: ArrayLike) -> Array:
-    """Friction (n,) of all joints; WorldError: not one number, nor one for each, or less than 0."""
-    friction = np.array(given, dtype=float)
-    if friction.shape not in ((), (robot.n_joints,)):
-        raise WorldError(
-            f"joint_friction has shape {friction.shape}: give one number, or {robot.n_joints}"
-        )
-    if not (np.isfinite(friction).all() and (friction >= 0.0).all()):
-        raise WorldError("joint_friction: give finite numbers, 0 or more")
-    return np.array(np.broadcast_to(friction, robot.n_joints))
+def _frictions(robot: RobotModel, given: Mapping[str, ArrayLike]) -> Array:
+    """Frictions (3, n) of joints; WorldError: neither one number nor one each, or less than 0."""
+    rows = []
+    for name, values in given.items():
+        friction = np.array(values, dtype=float)
+        if friction.shape not in ((), (robot.n_joints,)):
+            raise WorldError(
+                f"{name} has shape {friction.shape}: give one number, or {robot.n_joints}"
+            )
+        if not (np.isfinite(friction).all() and (friction >= 0.0).all()):
+            raise WorldError(f"{name}: give finite numbers, 0 or more")
+        rows.append(np.broadcast_to(friction, robot.n_joints))
+    return np.array(rows)
 
 
 @dataclass(eq=False)
@@ -172,14 +186,14 @@ class _Builder:
     def build(
         self,
         urdf_path: str | os.PathLike[str] | None,
-        joint_friction: Array,
+        frictions: Array,
         contact: str,
     ) -> World:
         """Adds shapes, sensors and servos, and compiles.
 
         Args:
             urdf_path: file of the URDF; see build_world.
-            joint_friction: (n,) N m or N.
+            frictions: (3, n) Coulomb, viscous and load friction.
             contact: a name of contacts.CONTACTS.
 
         Returns:
@@ -200,7 +214,8 @@ class _Builder:
                 bodyname1=f"body{first - 1}", bodyname2=f"body{second - 1}"
             )
         servos = self._servos(mj, data)
-        spec.add_servos(self.spec, self.robot, servos, joint_friction)
+        coulomb, viscous, load = frictions
+        spec.add_servos(self.spec, self.robot, servos, coulomb, load)
         for geom in self.spec.geoms:  # all are as hard, the ground among them
             geom.solref, geom.solimp = contacts.CONTACTS[contact]
         mj = self._compile()
@@ -208,6 +223,7 @@ class _Builder:
             self.robot.bodies.joint_names.index(name) for name in self.robot.joint_names
         ]
         joints = mj.body_jntadr[np.array(bodies, dtype=np.int64) + 1]
+        mj.dof_damping[mj.jnt_dofadr[joints]] += viscous
         return World(
             robot=self.robot,
             mj=mj,
@@ -217,6 +233,7 @@ class _Builder:
             joint_qpos=mj.jnt_qposadr[joints].astype(np.int64),
             joint_dof=mj.jnt_dofadr[joints].astype(np.int64),
             servos=servos,
+            load_friction=load,
             feet=self.feet,
             imu_link=self.imu_link,
             normal=self.normal,
