@@ -13,6 +13,7 @@ from com_model.arrays import Array, Indices, as_array, freeze
 from com_model.bodies import Bodies, build_bodies, independent_joints
 from com_model.exceptions import UnknownNameError, UrdfError, listing
 from com_model.geometry.rotations import rotation_from_rpy
+from com_model.text import Facts, Shown, signed_mm
 from com_model.urdf.elements import Joint, Link, Tree, Urdf
 from com_model.urdf.misspellings import find_misspellings
 from com_model.urdf.mjcf import read_description, urdf_of_mjcf
@@ -41,7 +42,7 @@ class Frame(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RobotModel:
+class RobotModel(Shown):
     """A robot of L links and n independent joints; arrays are read-only.
 
     Links and joints stand depth-first, children in the order of their joints in the URDF. Fixed
@@ -99,9 +100,19 @@ class RobotModel:
             self, "_joint_index", {n: i for i, n in enumerate(self.joint_names)}
         )
 
-    def __repr__(self) -> str:
-        return (
-            f"<RobotModel {self.name!r}: {self.n_links} links, {self.n_joints} joints>"
+    def facts(self) -> Facts:
+        """Name and size; mass and CoM of each link that has a mass."""
+        rows = [
+            (name, f"{mass:.3f}", *signed_mm(com))
+            for name, mass, com in zip(
+                self.link_names, self.link_masses, self.link_coms, strict=True
+            )
+            if mass > 0.0
+        ]
+        return Facts(
+            f"{self.name!r}: {self.n_links} links, {self.n_joints} joints, {self.mass:.4g} kg",
+            ("link", "kg", *("CoM " + axis + ", mm" for axis in "xyz")),
+            rows,
         )
 
     @classmethod

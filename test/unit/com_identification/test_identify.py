@@ -74,6 +74,19 @@ def test_predicts_the_com_of_other_postures(identified, random_q):
     assert rms < 0.3e-3
 
 
+def test_shows_itself(identified, hoap2):
+    found = identified[-1]
+    assert f"{found.total_mass:.4g} ±" in repr(found)
+    _, head, rows = found.facts()
+    assert len(rows) == hoap2[0].bodies.count
+    for row, mass, moved in zip(
+        rows, found.mass, found.com - found.prior_com, strict=True
+    ):
+        assert len(row) == len(head)
+        assert float(row[2]) == pytest.approx(mass, abs=5e-4)
+        assert [float(cell) for cell in row[3:]] == pytest.approx(1e3 * moved, abs=0.05)
+
+
 def test_reports_how_well_it_fits(identified):
     found = identified[-1]
     assert found.residual.count == found.held_out.count == 60

@@ -16,7 +16,7 @@ def test_arm_has_the_masses_limits_and_names_of_its_urdf(load, data):
     assert model.joint_names == ("shoulder",)
     assert model.joint_types == ("revolute",)
     assert model.mass == 3.0
-    assert repr(model) == "<RobotModel 'arm': 2 links, 1 joints>"
+    assert repr(model) == "<RobotModel 'arm': 2 links, 1 joints, 3 kg>"
     np.testing.assert_array_equal(model.link_parents, [-1, 0])
     np.testing.assert_array_equal(model.link_masses, [2, 1])
     np.testing.assert_array_equal(model.link_coms, [[0.1, 0, 0], [0.5, 0, 0]])

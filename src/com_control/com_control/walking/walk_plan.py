@@ -23,6 +23,7 @@ from com_model.dynamics import GRAVITY
 from com_model.geometry.rotations import UP, rotations_about
 from com_model.joint_path import quintic
 from com_model.parameters import check_options, parameter
+from com_model.text import Facts, Shown, signed_mm
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ class Samples:
     stance: Array
 
 
-class WalkPlan:
+class WalkPlan(Shown):
     """A walk as a function of time.
 
     The ZMP stays in the middle between the feet, moves to the standing foot while both are on
@@ -186,6 +187,18 @@ class WalkPlan:
             feet=feet,
             R_pelvis=heading @ rotations_about(np.eye(3)[:1], roll[:, None])[:, 0],
             stance=stance,
+        )
+
+    def facts(self) -> Facts:
+        """Duration; the footsteps."""
+        rows = [
+            (step.side, f"{at:.2f}", *signed_mm((step.x, step.y, step.z)))
+            for step, at in zip(self.steps, self.touch_downs, strict=True)
+        ]
+        return Facts(
+            f"of {len(self.steps)} steps in {self.duration:.4g} s",
+            ("foot", "down at, s", *(axis + ", mm" for axis in "xyz")),
+            rows,
         )
 
     def next_step(self, t: float) -> int:

@@ -18,6 +18,7 @@ from scipy.linalg import svd
 from com_identification.regression.statics import Statics
 from com_model.arrays import Array, FrozenArrays
 from com_model.bodies import PRISMATIC
+from com_model.text import Facts, Shown, signed_mm
 
 RANK_TOLERANCE = 1e-9  # of the largest singular value
 _CONSTANT = 1e-6  # change of a direction
@@ -290,6 +291,27 @@ Progress = Callable[[float, str], None]
 """Receives the fraction of the time that is over, 0 to 1, and the present step in words."""
 
 
+BODY_CHANGES = ("body", "URDF, kg", "kg", *("CoM " + axis + ", mm" for axis in "xyz"))
+"""Titles of the columns of body_changes."""
+
+
+def body_changes(
+    names: Iterable[str], before: Array, mass: Array, moved: Array
+) -> list[tuple[str, ...]]:
+    """Writes the changes of B bodies as rows of a table.
+
+    Args:
+        names: of the bodies.
+        before: (B,) kg.
+        mass: (B,) kg, now.
+        moved: (B, 3) m, by which the CoMs moved.
+    """
+    return [
+        (name, f"{old:.3f}", f"{new:.3f}", *signed_mm(offset))
+        for name, old, new, offset in zip(names, before, mass, moved, strict=True)
+    ]
+
+
 @dataclass(frozen=True)
 class Residual:
     """Distance between the model's CoM and the feet's measurement of its horizontal position.
@@ -339,8 +361,8 @@ class Residuals:
     held_out: Residual
 
 
-@dataclass(frozen=True, eq=False)
-class Identification(FrozenArrays):
+@dataclass(frozen=True, eq=False, repr=False)
+class Identification(FrozenArrays, Shown):
     """Masses and centres of mass of a robot's bodies; arrays are read-only.
 
     A body is a link with all that fixed joints tie to it; its frame is that link's. Combinations
@@ -408,6 +430,18 @@ class Identification(FrozenArrays):
     weights: Array
     outliers: tuple[int, ...]
     at_bound: tuple[str, ...] = field(default=())
+
+    def facts(self) -> Facts:
+        """Mass and residuals; of each body the masses and how far its CoM moved."""
+        return Facts(
+            f"{self.total_mass:.4g} ± {self.total_mass_std:.2g} kg; residual of postures "
+            f"{1e3 * self.residual.rms:.2f} mm (URDF {1e3 * self.prior_residual.rms:.2f} mm)",
+            BODY_CHANGES,
+            body_changes(
+                self.bodies, self.prior_mass, self.mass, self.com - self.prior_com
+            ),
+        )
+
     redundancy: str = ""
 
 

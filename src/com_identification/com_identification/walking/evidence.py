@@ -32,7 +32,7 @@ from com_model import RobotConfig, RobotModel
 from com_model.actuators import COMMON_GAIN
 from com_model.arrays import Array, Indices
 from com_model.dynamics import GRAVITY
-from com_model.text import listing
+from com_model.text import Facts, Shown, listing
 
 LEAST_STRIDES = 15
 
@@ -46,8 +46,8 @@ class Verdict(Enum):
     NOT_GOOD = "not good enough"
 
 
-@dataclass(frozen=True, eq=False)
-class MassEvidence:
+@dataclass(frozen=True, eq=False, repr=False)
+class MassEvidence(Shown):
     """What a recording says about the masses of a robot.
 
     Attributes:
@@ -81,6 +81,13 @@ class MassEvidence:
     held_out: tuple[float, float] | None
     reasons: tuple[str, ...]
     notes: tuple[str, ...]
+
+    def facts(self) -> Facts:
+        """Verdict and mass; reasons and notes."""
+        line = f"{self.verdict.value}: {self.mass:.4g} ± {self.mass_std:.2g} kg"
+        return Facts(
+            line, ("reasons",), [(text,) for text in self.reasons + self.notes]
+        )
 
     @property
     def confirmed(self) -> bool:

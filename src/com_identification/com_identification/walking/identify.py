@@ -9,6 +9,7 @@ from scipy.spatial.transform import Rotation
 
 from com_bags import WalkLog
 from com_identification.exceptions import WalkError
+from com_identification.regression.result import BODY_CHANGES, body_changes
 from com_identification.walking import rows
 from com_identification.walking.advice import Advice, advise
 from com_identification.walking.fit import (
@@ -28,6 +29,7 @@ from com_model import RobotConfig, RobotModel
 from com_model.actuators import COMMON_GAIN
 from com_model.arrays import Array
 from com_model.dynamics.tree_kernels import tree_of
+from com_model.text import Facts, Shown
 
 FIXED = 1e-3  # of the prior's standard deviation, for unknowns that the rows do not determine
 _NUMB = (
@@ -35,8 +37,8 @@ _NUMB = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class WalkResult:
+@dataclass(frozen=True, eq=False, repr=False)
+class WalkResult(Shown):
     """Result of an identification from walking.
 
     Attributes:
@@ -72,6 +74,24 @@ class WalkResult:
     advice: Advice
     notes: tuple[str, ...]
     postures: int = 0
+
+    def facts(self) -> Facts:
+        """Mass, and whether all tests passed; of each body the masses and its CoM's move."""
+        before = self.unknowns.theta(self.unknowns.mean)
+        old, new = before[:, 0], self.theta[:, 0]
+        # bodies without mass have no CoM
+        full = np.minimum(old, new) > 0.0
+        moved = (
+            self.theta[full, 1:4].T / new[full] - before[full, 1:4].T / old[full]
+        ).T
+        names = np.array(self.model.bodies.names)[full]
+        mass, std = self.total_mass
+        return Facts(
+            f"of {self.model.name!r}: {mass:.4g} ± {std:.2g} kg, "
+            f"{'accepted' if self.accepted else 'not accepted'}",
+            BODY_CHANGES,
+            body_changes(names, old[full], new[full], moved),
+        )
 
     @property
     def accepted(self) -> bool:

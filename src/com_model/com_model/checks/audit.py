@@ -23,6 +23,7 @@ from com_model.dynamics.kinematics import link_poses
 from com_model.exceptions import ComModelError, UrdfError, listing
 from com_model.model import RobotModel, model_of
 from com_model.shapes.urdf_shapes import ShapeReader
+from com_model.text import Facts, Shown
 from com_model.urdf.elements import SCHEMA, Link, Urdf
 from com_model.urdf.misspellings import Misspelling, find_misspellings
 from com_model.urdf.mjcf import read_description
@@ -44,12 +45,18 @@ _RIGHT_OF = {"left": "right", "Left": "Right", "LEFT": "RIGHT", "l": "r", "L": "
 _OTHER_SIDE = _RIGHT_OF | {right: left for left, right in _RIGHT_OF.items()}
 
 
-@dataclass(frozen=True)
-class AuditReport:
+@dataclass(frozen=True, repr=False)
+class AuditReport(Shown):
     """All issues of a model, errors first, and the model in one line."""
 
     title: str
     issues: tuple[Issue, ...]
+
+    def facts(self) -> Facts:
+        """The model and the numbers of its issues; the issues."""
+        rows = [(i.element, i.severity, i.message, i.fix) for i in self.issues]
+        line = f"{self.title}: {len(self.issues)} issues"
+        return Facts(line, ("element", "severity", "what", "fix"), rows)
 
     def select(self, severity: str) -> tuple[Issue, ...]:
         """Lists the issues of one severity."""

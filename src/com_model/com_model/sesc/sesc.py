@@ -25,13 +25,14 @@ from com_model.dynamics.kinematics import Given, body_poses
 from com_model.exceptions import ComModelError
 from com_model.model import RobotModel
 from com_model.sesc import batch_kernels, kernels
+from com_model.text import Facts, Shown, signed_mm
 
 FLOAT64 = np.dtype(np.float64)
 UPRIGHT, CENTRE = np.eye(3), np.zeros(3)
 empty, ndarray = np.empty, np.ndarray
 
 
-class Sesc:
+class Sesc(Shown):
     """The statically equivalent serial chain of a robot with n joints and K moving bodies.
 
     A body is a link with all that fixed joints tie to it; the root and the bodies of mimic joints
@@ -63,6 +64,15 @@ class Sesc:
         self._com_and_jacobian = _compiled("com_and_jacobian_of_one")
         self.parameters = self.parameters_at(np.zeros(n))
         self.parameters.setflags(write=False)
+
+    def facts(self) -> Facts:
+        """The robot; the vector of each body."""
+        rows = zip(self.chain_links, map(signed_mm, self.parameters), strict=True)
+        return Facts(
+            f"of {self.model.name!r}: {len(self.chain_links)} bodies",
+            ("body", *("r " + axis + ", mm" for axis in "xyz")),
+            [(name, *cells) for name, cells in rows],
+        )
 
     def com(
         self, q: ArrayLike, R_world_root: Given = None, p_world_root: Given = None

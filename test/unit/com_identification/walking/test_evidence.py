@@ -180,6 +180,8 @@ def test_mass_and_trunk_are_found_within_their_standard_deviations(
 ) -> None:
     logs, scale = [recorded.log], Scale(recorded.true.mass)
     found = assess_walk(logs, recorded.believed, recorded.config, scale)
+    assert found.verdict.value in repr(found)
+    assert all(reason in str(found.facts().rows) for reason in found.reasons)
     true = recorded.true.bodies
     expected = np.append(recorded.true.mass, true.first_moment[0] / true.mass[0])
     values, slopes = trunk_values(found.unknowns, found.z)

@@ -172,6 +172,17 @@ def test_what_is_kept_is_part_of_the_covariance(
     assert 0.25 < np.median(part) < 1.5
 
 
+def test_a_result_shows_itself(result: WalkResult) -> None:
+    line, head, rows = result.facts()
+    assert f"{result.total_mass[0]:.4g} ±" in line
+    assert rows[0][0] == result.model.bodies.names[0]
+    assert len(rows[0]) == len(head)
+    assert float(rows[0][2]) == pytest.approx(result.theta[0, 0], abs=5e-4)
+    before = result.unknowns.theta(result.unknowns.mean)[0]
+    moved = result.theta[0, 1:4] / result.theta[0, 0] - before[1:4] / before[0]
+    assert [float(v) for v in rows[0][3:]] == pytest.approx(1e3 * moved, abs=0.05)
+
+
 def test_the_report_names_what_stays_at_the_urdf(result: WalkResult) -> None:
     text = report_text(result)
     assert "stays at the URDF" in text
