@@ -56,13 +56,13 @@ MEANING = {
     "servo": "position servos of the simulated robot",
     "servo.default": "of joints that are not named",
     "servo.joints": "that differ",
-    "servo.joints.<name>": "of the joint; what is left out is that of `default`",
+    "servo.joints.<name>": "of the joint: keys of `default`, which has what is left out",
     "actuators": "what the drives lose between motor and joint, for identification from torques; "
     "default: as is usual for their class and size",
     "actuators.default": "of joints that are not named",
     "actuators.joints": "that differ",
-    "actuators.joints.<name>": "of the joint, or of all that a pattern fits (`*_calf_joint`); "
-    "what is left out is that of `default`",
+    "actuators.joints.<name>": "of the joint, or of all that a pattern fits (`*_calf_joint`): "
+    "keys of `default`, which has what is left out",
     "drive": "class; linkage: driven through a linkage or belt; default: by the joint's place",
     "rotor_inertia": "kg m^2, of rotor and gear, reflected to the joint",
     "rotor_inertia_std": "kg m^2, its standard deviation",
@@ -200,8 +200,8 @@ def _rows(schema: dict[str, Any], path: str = "") -> list[str]:
         rows.append(
             f"| `{name}` | {_type(child)} | {default} | {child['description']} |"
         )
-        if child.get("type") == "object":
-            rows += _rows(child, name)
+        if child.get("type") == "object" and not name.endswith(".joints.<name>"):
+            rows += _rows(child, name)  # the keys of a joint are those of "default"
     return rows
 
 
