@@ -107,20 +107,17 @@ def line_of(row: Mapping[str, Any], results: Results) -> Line:
     """A row of evidence.yaml with its measured figures."""
     keys = keys_of(row)
     values = [look_up(results, key) for key in keys]
-    command = f"`make bench BENCH={keys[0].partition('.')[0]}`" if keys else "-"
-    comment = "".join(f"<!-- {key} -->" for key in keys)
+    bench = f"`{keys[0].partition('.')[0]}`" if keys else "-"
     if "why" in row:
         ours, verdict = row["why"], row.get("verdict", NOT_YET)
     elif not keys or any(value is None for value in values):
         ours, verdict = NOT_YET, NOT_YET
     else:
         factor = row.get("factor", 1)
-        ours = (
-            row["ours"].format(*(_shown(value, factor) for value in values)) + comment
-        )
+        ours = row["ours"].format(*(_shown(value, factor) for value in values))
         judged = [_fraction(values)] if row.get("fraction") else values
         verdict = _judge(row["verdicts"], judged, factor)
-    cells = (row["claim"], row.get("paper", ""), ours, command, f"**{verdict}**")
+    cells = (row["claim"], row.get("paper", ""), ours, bench, f"**{verdict}**")
     return Line("| " + " | ".join(str(cell) for cell in cells) + " |", verdict)
 
 
@@ -280,29 +277,27 @@ def page(rows: Path, results: Results, changed: Mapping[str, int]) -> str:
         count = {v: sum(line.verdict == v for line in lines) for v in VERDICTS}
         summary = ", ".join(f"{n} {verdict}" for verdict, n in count.items() if n)
         table = [
-            "| what | printed | measured here | command | verdict |",
+            "| what | printed | measured here | bench | verdict |",
             "|---|---|---|---|---|",
         ]
         parts.append(f"## {section['title']}\n\n{summary}.")
         parts.append("\n".join([*table, *(line.text for line in lines)]))
     sources = [
         f"| `{name}.py` | {r['commit']}{' (changed)' if r['uncommitted_changes'] else ''} | "
-        f"{r['date'][:10]} | {' '.join(r['options']) or '-'} | {r['cores']} | {r['python']} | "
-        f"{r['seconds']:.0f} | {_staleness(changed.get(name, 0))} |"
+        f"{r['date'][:10]} | {' '.join(r['options']) or '-'} | {r['seconds']:.0f} | "
+        f"{_staleness(changed.get(name, 0))} |"
         for name, r in results.items()
         if name in used
     ]
     head = (
-        "| benchmark | commit | date | options | cores | Python | s | code since |\n"
-        + 8 * "|---"
-        + "|"
+        "| benchmark | commit | date | options | s | code since |\n" + 6 * "|---" + "|"
     )
     parts.append("## Where the figures come from\n\n" + "\n".join([head, *sources]))
     return "\n\n".join(parts) + "\n"
 
 
 def _staleness(files: int) -> str:
-    return f"**stale**: {files} files changed" if files else "as it was"
+    return f"**stale** ({files} files)" if files else "as it was"
 
 
 if __name__ == "__main__":
