@@ -13,15 +13,9 @@ HEAD = """# How robust the walks are
 
 Written by `benchmarks/walk_robustness.py --page` from its stored result. Open loop -> with the
 [stabiliser](stabiliser.md): walks completed / tried; then mean (largest) distance of the true CoM
-to the plan with the stabiliser, of the walks that were completed. Six steps each, one set of gains.
-Physics step 1 ms, control at 200 Hz, sensors 5 ms late, with noise and constant errors; nothing of
-the simulator's truth is used. Pushes: speed of the whole robot, in 0.1 s at the trunk, in the
-middle of a swing.
-
-![TALOS on soft ground is pushed; without feedback it falls](images/walk_pushed.png)
-
-*TALOS on soft ground, pushed forwards by 0.20 m/s in its third step: open loop (left) and with the
-stabiliser (right), as the viewer shows it (`tools/moving_picture.py --pushed`).*
+to the plan, mm, of the walks completed with it. Six steps each, one set of gains, control at 200 Hz,
+sensors 5 ms late, with noise and constant errors; nothing of the simulator's truth is used. Pushes:
+speed of the whole robot, in 0.1 s at the trunk, in the middle of a swing.
 """
 FOOT = """
 
@@ -61,7 +55,7 @@ def page(record: dict[str, Any]) -> str:
             falls += (
                 [f"{robot} in {of - walked} of {of} ({cell})"] if walked < of else []
             )
-            errors = f": {e['mean_mm']} ({e['max_mm']}) mm" if walked else ""
+            errors = f": {e['mean_mm']} ({e['max_mm']})" if walked else ""
             row.append(f"{e['open']} -> {e['fed_back']}{errors}")
         lines.append(f"| {cell} | {' | '.join(row)} |")
     new = {"end_mm": "-", "creep_mm": "-"}  # not in every stored result
