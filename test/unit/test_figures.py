@@ -152,7 +152,6 @@ SETTINGS = {
         "to 1 % of the leg length",
         "by 2 mm or 1 %",
         "(20 ms) are rejected",
-        "+-10 % make 96 % of the",
     ),
     "tutorial_walking.md": ("98 %",),
     "viewer.md": ("from 30 mm of margin on", "0 to vermillion 20 mm"),
