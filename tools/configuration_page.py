@@ -21,7 +21,7 @@ from com_model.strict_yaml import Section
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 NAMED = "<name>"
 """Stands for the keys of sections whose keys are names of the user's choice."""
-TABLE = "| key | type | default | meaning |\n|---|---|---|---|\n"
+TABLE = "| key | type (default) | meaning |\n|---|---|---|\n"
 
 MEANING = {
     "name": "of the robot; must be given",
@@ -196,10 +196,8 @@ def _rows(schema: dict[str, Any], path: str = "") -> list[str]:
     for name, child in sorted(
         names.items(), key=lambda item: order.index(_meaning(item[0]))
     ):
-        default = child.get("default", "")
-        rows.append(
-            f"| `{name}` | {_type(child)} | {default} | {child['description']} |"
-        )
+        default = f" ({child['default']})" if "default" in child else ""
+        rows.append(f"| `{name}` | {_type(child)}{default} | {child['description']} |")
         if child.get("type") == "object" and not name.endswith(".joints.<name>"):
             rows += _rows(child, name)  # the keys of a joint are those of "default"
     return rows
