@@ -105,7 +105,6 @@ SETTINGS = {
     "tables.md": (
         "2 mm or 0.5 degrees, put",
         "URDF subtracted and 30 % of",
-        "by more than 30 mm",
         "off by 5 mm",
         "rotated by 5 degrees or more",
         "0.5 degrees, put",
