@@ -13,9 +13,9 @@ HEAD = """# How robust the walks are
 
 Written by `benchmarks/walk_robustness.py --page` from its stored result. Open loop -> with the
 [stabiliser](stabiliser.md): walks completed / tried; then mean (largest) distance of the true CoM
-to the plan, mm, of the walks completed with it. Six steps each, one set of gains, control at 200 Hz,
-sensors 5 ms late, with noise and constant errors; nothing of the simulator's truth is used. Pushes:
-speed of the whole robot, in 0.1 s at the trunk, in the middle of a swing.
+to the plan, mm, of the walks completed with it. Six steps each, one set of gains, control at
+200 Hz, sensors 5 ms late, with noise and constant errors; nothing of the simulator's truth is used.
+Pushes: speed of the whole robot, in 0.1 s at the trunk, in the middle of a swing.
 """
 FOOT = """
 
