@@ -117,7 +117,8 @@ def line_of(row: Mapping[str, Any], results: Results) -> Line:
         ours = row["ours"].format(*(_shown(value, factor) for value in values))
         judged = [_fraction(values)] if row.get("fraction") else values
         verdict = _judge(row["verdicts"], judged, factor)
-    cells = (row["claim"], row.get("paper", ""), ours, bench, f"**{verdict}**")
+    printed = [row["paper"]] if "paper" in row else []
+    cells = (row["claim"], *printed, ours, bench, f"**{verdict}**")
     return Line("| " + " | ".join(str(cell) for cell in cells) + " |", verdict)
 
 
@@ -276,10 +277,10 @@ def page(rows: Path, results: Results, changed: Mapping[str, int]) -> str:
         }
         count = {v: sum(line.verdict == v for line in lines) for v in VERDICTS}
         summary = ", ".join(f"{n} {verdict}" for verdict, n in count.items() if n)
-        table = [
-            "| what | printed | measured here | bench | verdict |",
-            "|---|---|---|---|---|",
-        ]
+        columns = ["what", "measured here", "bench", "verdict"]
+        if "paper" in section["rows"][0]:
+            columns.insert(1, "printed")
+        table = [f"| {' | '.join(columns)} |", len(columns) * "|---" + "|"]
         parts.append(f"## {section['title']}\n\n{summary}.")
         parts.append("\n".join([*table, *(line.text for line in lines)]))
     sources = [
