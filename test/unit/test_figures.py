@@ -70,7 +70,6 @@ SETTINGS = {
         "pressure is 2 mm",
         "(4 deg at hips",
         "last 15 mm",
-        "any direction, 5 deg/s to 10 deg",
     ),
     "human.md": (
         "3 mm above that of the parts",
