@@ -56,7 +56,6 @@ SETTINGS = {
         "up to 40 times",
         "/ 80 ms",
         "1.6 %",
-        "steps of 1 mm",
         "0.1 N m",
         "divided by 0.5 deg",
         "= 1.5 deg",
@@ -64,7 +63,6 @@ SETTINGS = {
     ),
     "figures.md": (
         "99 % within",
-        "5 mm is detected",
     ),
     "hoap2_lab.md": (
         "pressure is 2 mm",
