@@ -61,9 +61,7 @@ SETTINGS = {
         "= 1.5 deg",
         "lags by 20 mm",
     ),
-    "figures.md": (
-        "99 % within",
-    ),
+    "figures.md": ("99 % within",),
     "hoap2_lab.md": (
         "pressure is 2 mm",
         "(4 deg at hips",
