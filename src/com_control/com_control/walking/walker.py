@@ -69,7 +69,7 @@ class Walker:
         problems: list[PlanError] = []
         # rad, of the pelvis, tried in turn: Timing.pelvis_roll; where the hips' efforts are
         # small GR1 falls with 0.12
-        for lean in (0.2, 0.12, 0.06) if reason else (0.0, 0.06, 0.12):
+        for lean in (0.2, 0.12, 0.06) if reason else (0.0, 0.06, 0.12, 0.2):
             timing = replace(plan.timing, pelvis_roll=lean)
             leaning = WalkPlan(plan.start, plan.steps, timing) if lean else plan
             try:
