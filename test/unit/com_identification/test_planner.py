@@ -482,9 +482,12 @@ def test_links_of_meshes_count_as_boxes_of_their_inertia(hoap2, rest):
     assert "LLEG4" not in named.approximated
 
 
-def test_links_without_shape_and_inertia_are_named():
+@pytest.mark.parametrize("inertia", [0, 1])
+def test_links_without_shape_and_inertia_are_named(inertia):
+    """Of 1 kg, 1 kg m^2 is a placeholder: a box of 2.4 m, lighter than foam."""
     arms = ARM.format(n="left", x=0.5, turn=0, shape='<mesh filename="arm.stl"/>')
-    point = arms.replace('ixx="1" iyy="1" izz="1"', 'ixx="0" iyy="0" izz="0"')
+    given = " ".join(f'{axis}="{inertia}"' for axis in ("ixx", "iyy", "izz"))
+    point = arms.replace('ixx="1" iyy="1" izz="1"', given)
     checker = SelfCollision(
         Statics(RobotModel.from_urdf(DUMBBELL.format(arms=point))), np.zeros(1)
     )

@@ -279,16 +279,19 @@ def solid_boxes(model: RobotModel) -> list[tuple[int, Array, Array, Array]]:
     """Returns the solid boxes that have the links' masses and inertias.
 
     Half sizes a, b, c of a solid box: I_a = m (b^2 + c^2) / 3, so a^2 = 3 (I_b + I_c - I_a) /
-    2m.
+    2m. An inertia that makes the box lighter than foam is a placeholder: it says nothing of the
+    size (the fingers of some iCubs would be 0.8 m long, and touch everything).
 
     Args:
-        model: the robot; links without mass, or whose inertia no box has, are left out.
+        model: the robot; links without mass, or whose inertia no box has or is a placeholder, are
+            left out.
 
     Returns:
         For each box the link's index, its centre (3,) m, axes (3, 3) and half sizes (3,) m, in
         the link's frame.
     """
     found = []
+    foam = 10.0  # kg/m^3
     for link in range(len(model.link_names)):
         mass, inertia = float(model.link_masses[link]), model.link_inertias[link]
         if mass <= 0.0 or not np.isfinite(inertia).all():
@@ -296,7 +299,9 @@ def solid_boxes(model: RobotModel) -> list[tuple[int, Array, Array, Array]]:
         moments, axes = np.linalg.eigh(inertia)
         square = 1.5 * (moments.sum() - 2.0 * moments) / mass
         if (square > 0.0).all():
-            found.append((link, model.link_coms[link], axes, np.sqrt(square)))
+            half = np.sqrt(square)
+            if mass > foam * 8.0 * half.prod():
+                found.append((link, model.link_coms[link], axes, half))
     return found
 
 
