@@ -82,6 +82,15 @@ def columns(path):
     path.write_text(",".join("a" * 200_000) + "\n" + ",".join("1" * 200_000) + "\n")
 
 
+def lists(path):
+    """Four million lists of one number each, in a few kB."""
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    starts = np.arange(4_000_001, dtype=np.int32)
+    column = arrow.ListArray.from_arrays(starts, np.zeros(4_000_000))
+    parquet.write_table(arrow.table({"l": column}), path)
+
+
 def zeros(size):
     """The bytes of an npz file with an array of zeros."""
     data, head = BytesIO(), BytesIO()
@@ -137,6 +146,7 @@ FILES = {
     "generated.db3": (sqlite_bag(GENERATED), "bag", "messages is no plain table"),
     "cut.mcap": (mcap_cut, "bag", "not a complete record"),
     "columns.csv": (columns, "table", "200000 columns, more than"),
+    "lists.parquet": (lists, "table", "nothing was wrong"),
     "zeros.npz": (
         lambda path: path.write_bytes(zeros(2**30 + 2**22)),
         "table",

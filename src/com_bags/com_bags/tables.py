@@ -261,23 +261,48 @@ def _refuse_pickle(file: Path) -> Mapping[str, Any]:
 
 
 def _read_parquet(file: Path) -> Mapping[str, Any]:
-    about = importlib.import_module("pyarrow.parquet").read_metadata(file)
+    """Columns of numbers and times, and lists of as many numbers in each row.
+
+    Text is left out: what a short file repeats may be large.
+    """
+    arrow = importlib.import_module("pyarrow")
+    parquet = importlib.import_module("pyarrow.parquet")
+    about = parquet.read_metadata(file)
     groups = [about.row_group(i) for i in range(about.num_row_groups)]
     # entries of lists are numbers, too
     count = sum(g.column(k).num_values for g in groups for k in range(g.num_columns))
     _check_size(file, count, MAX_CELLS, "numbers")
     _check_size(file, sum(g.total_byte_size for g in groups), MAX_BYTES, "bytes")
-    frame = importlib.import_module("pandas").read_parquet(file)
+    kinds = {
+        each.name: getattr(each.type, "value_type", each.type)
+        for each in about.schema.to_arrow_schema()
+    }
+    used = [name for name, kind in kinds.items() if arrow.types.is_primitive(kind)]
+    table = parquet.read_table(file, columns=used)
+    lists = {
+        name: _rows_of_lists(name, table.column(name), file)
+        for name in used
+        if table.column(name).type.num_fields
+    }
+    frame = table.drop_columns(list(lists)).to_pandas()
     frame = frame.reset_index(drop=frame.index.name is None)  # it may be the time
     frame.index += 1
-    lists = {
-        str(name): np.stack([np.asarray(cell, dtype=float) for cell in frame[name]])
-        for name in frame
-        if len(frame) and isinstance(frame[name].iloc[0], np.ndarray)
-    }
     return lists | {
         str(name): frame[name] for name in frame if frame[name].dtype.kind in "biufM"
     }
+
+
+def _rows_of_lists(name: str, column: Any, file: Path) -> Array:
+    """A column of lists as (rows, k); no list becomes an object of its own."""
+    lengths = importlib.import_module("pyarrow.compute").list_value_length(column)
+    if lengths.null_count or len(lengths.unique()) > 1:
+        raise TableError(
+            f"{quote(name)} has lists of different lengths: make them equally long",
+            str(file),
+        )
+    numbers = column.combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    width = len(numbers) // max(len(column), 1)
+    return np.asarray(numbers, dtype=float).reshape(len(column), width)
 
 
 def _read_text(file: Path) -> Mapping[str, Any]:

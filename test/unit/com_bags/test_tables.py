@@ -114,6 +114,18 @@ def test_lists_of_a_parquet_count_as_many_numbers(tmp_path, monkeypatch):
         read_table(tmp_path / "a.parquet")
 
 
+def test_lists_of_a_parquet_are_equally_long(tmp_path):
+    lists = {"t": [0.0, 1.0], "q": [[0.0, 1.0], [2.0]], "text": ["a", "b"]}
+    pandas.DataFrame(lists).to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(TableError, match="'q' has lists of different lengths"):
+        read_table(tmp_path / "a.parquet")
+    lists["q"][1].append(3.0)
+    pandas.DataFrame(lists).to_parquet(tmp_path / "a.parquet")
+    columns = read_table(tmp_path / "a.parquet").columns
+    found = {name: column.tolist() for name, column in columns.items()}
+    assert found == {"q[0]": [0.0, 2.0], "q[1]": [1.0, 3.0], "t": [0.0, 1.0]}
+
+
 def test_an_array_that_claims_more_than_there_is(tmp_path):
     with (
         zipfile.ZipFile(tmp_path / "a.npz", "w") as archive,
