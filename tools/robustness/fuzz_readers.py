@@ -19,6 +19,7 @@ from com_bags import (
     SensorReader,
     TableError,
     TopicRequest,
+    UnitError,
     find_topics,
     read_table,
 )
@@ -182,7 +183,14 @@ def readers() -> list[Reader]:
     yaml = (ConfigTexts.settings, ConfigTexts.links)
     config_errors = (ComModelError,)
     return [
-        Reader("bags", _sensor_bags(model, config), bag, (BagError,), True, 1.5),
+        Reader(
+            "bags",
+            _sensor_bags(model, config),
+            bag,
+            (BagError, UnitError),
+            True,
+            1.5,
+        ),
         Reader(
             "marks",
             ({"marks.csv": marks},),
