@@ -5,11 +5,13 @@
 Each node runs as the installed program, with its robot's drivers. Every service and action that it
 offers, those of its parameters among them, gets requests that are valid messages with extreme
 contents: numbers at the ends of their types and that are not finite, unknown types of parameters,
-long and odd strings, arrays of any length. After each hundred the node must still answer. Requests
-that would end it on purpose do not exist.
+long and odd strings, arrays of any length. Beside each of these come several that are no messages:
+bytes of one that are cut, changed or continued, which raw_writer.py sends. After each hundred the
+node must still answer. Requests that would end it on purpose do not exist.
 
 The last line is one JSON object:
     nodes, services, requests   how many
+    raw                         requests that are no messages
     exits                       a node ended
     deaf                        it did not answer a request for its parameters within 10 s
     tracebacks                  in a node's log: a bug, which became a refusal
@@ -31,6 +33,7 @@ from pathlib import Path
 from typing import Any
 
 from rcl_interfaces.srv import ListParameters
+from rclpy.serialization import serialize_message
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tools/robustness"))
 
@@ -39,10 +42,12 @@ from fault_lab import Lab, say
 from fault_nodes import CASES, Case
 from faults import wait_until_it_works
 from processes import in_processes
+from raw_writer import RawWriter
 
 from com_demos.background import free_domain_id
 
 REQUESTS, MANY = 100, 2000  # of each node, shared by its services
+RAW = 5  # for each of them, requests that are no messages
 BATCH = 25  # requests that are under way at a time
 PATIENCE_S = 10.0
 LONGEST = 300  # items of an array, characters of a string
@@ -90,7 +95,7 @@ def main() -> int:
     by_node = dict(zip(options.nodes, results, strict=True))
     totals = {
         key: sum(result[key] for result in results)
-        for key in ("services", "requests", "exits", "deaf", "tracebacks")
+        for key in ("services", "requests", "raw", "exits", "deaf", "tracebacks")
     }
     print(json.dumps({"nodes": len(results), **totals, "by_node": by_node}))
     return int(totals["exits"] + totals["deaf"] > 0)
@@ -147,11 +152,16 @@ def _fuzz(lab: Lab, name: str, count: int, rng: random.Random) -> dict[str, int]
     clients = {
         topic: lab.node.create_client(kind, topic) for topic, kind in kinds.items()
     }
+    writers = {
+        topic: RawWriter(lab.node, topic, kind.Request) for topic, kind in kinds.items()
+    }
+    lab.run(PATIENCE_S, lambda: all(writer.matched for writer in writers.values()))
     declared = lab.call(
         ListParameters, f"/{name}/list_parameters", ListParameters.Request()
     )
     words = (*ODD_STRINGS, *(declared.result.names if declared else ()))
-    figures = {"services": len(clients), "requests": 0, "exits": 0, "deaf": 0}
+    figures = dict.fromkeys(("requests", "raw", "exits", "deaf"), 0)
+    figures["services"] = len(clients)
     pending: list[Any] = []
     for number in range(count):
         topic, client = rng.choice(sorted(clients.items()))
@@ -160,6 +170,11 @@ def _fuzz(lab: Lab, name: str, count: int, rng: random.Random) -> dict[str, int]
             client.call_async(random_message(kinds[topic].Request, rng, words))
         )
         figures["requests"] += 1
+        for _ in range(RAW):
+            topic, writer = rng.choice(sorted(writers.items()))
+            message = random_message(kinds[topic].Request, rng, words)
+            writer.send(broken_bytes(serialize_message(message), rng))
+            figures["raw"] += 1
         if len(pending) == BATCH or number == count - 1:
             lab.run(PATIENCE_S / 4, lambda: all(future.done() for future in pending))
             pending.clear()  # some answer only when they have what they wait for
@@ -172,7 +187,33 @@ def _fuzz(lab: Lab, name: str, count: int, rng: random.Random) -> dict[str, int]
                 PATIENCE_S,
             )
             figures["deaf"] += answer is None
+    for writer in writers.values():
+        writer.close()
     return figures
+
+
+def broken_bytes(data: bytes, rng: random.Random) -> bytes:
+    """What is left of a message when some of its bytes are lost, changed or added.
+
+    Args:
+        data: The message, as the middleware writes it.
+        rng: Source of randomness.
+    """
+    changed = bytearray(data)
+    for _ in range(rng.choice((1, 1, 2, 8))):
+        at = rng.randrange(len(changed) + 1)
+        change = rng.randrange(5)
+        if change == 0:
+            del changed[at:]
+        elif change == 1:
+            changed[at : at + 1] = rng.randbytes(1)
+        elif change == 2:
+            changed[at:at] = rng.randbytes(rng.choice((1, 4, 64)))
+        else:  # a word, such as the length of an array
+            word = rng.choice((0, 1, 2**16, 2**24, 2**28, 2**31 - 1, 2**32 - 1))
+            at -= at % 4
+            changed[at : at + 4] = word.to_bytes(4, "little")
+    return bytes(changed)
 
 
 def _interface(name: str) -> Any:

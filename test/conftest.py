@@ -33,6 +33,7 @@ os.environ |= {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": sys.pycache
 SHARE = ROOT / "src" / "robot_descriptions"
 sys.path.append(str(ROOT / "benchmarks"))  # baselines and scenarios that tests use, too
 sys.path.append(str(ROOT / "test" / "helpers"))
+sys.path.append(str(ROOT / "tools" / "robustness"))
 pytest.register_assert_rewrite(*(path.stem for path in ROOT.glob("test/helpers/*.py")))
 # A shell lets what it starts in the background ignore Ctrl-C, and programs inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -13,6 +13,8 @@ experimental: releases that lack it get the default executor.
 import gc
 import inspect
 import logging
+import os
+import resource
 import signal
 import sys
 from collections.abc import Callable
@@ -68,9 +70,18 @@ class EventsSpinner:
         self._executor.remove_node(node)
 
     def spin(self) -> None:
-        """Serves callbacks until ROS is shut down, then raises ExternalShutdownException."""
+        """Serves callbacks until ROS is shut down, then raises ExternalShutdownException.
+
+        A message for which the middleware has no memory is dropped.
+        """
         while all(node.context.ok() for node in self._nodes):
-            self._executor.spin_until_future_complete(Future(), timeout_sec=1.0)
+            try:
+                self._executor.spin_until_future_complete(Future(), timeout_sec=1.0)
+            except MemoryError:
+                for node in self._nodes:
+                    node.get_logger().error("a message was dropped: it is too long")
+                    self._executor.remove_node(node)
+                    self._executor.add_node(node)  # looks for what came meanwhile
 
     def spin_once(self, timeout_sec: float | None = None) -> None:
         """Serves one callback, if one becomes ready within the time.
@@ -157,6 +168,7 @@ def run(
         executor = make_executor()
         executor.add_node(node)
         settle_memory()
+        limit_memory()
         spinning = True
         executor.spin()
     except (KeyboardInterrupt, ExternalShutdownException):
@@ -219,6 +231,20 @@ def settle_memory() -> None:
     """
     gc.collect()
     gc.freeze()
+
+
+def limit_memory() -> None:
+    """Limits the process's memory to what it has now and an eighth of the machine's, or 2 GiB.
+
+    The middleware makes an array as long as a message says before it looks for the items: for a
+    few bytes it would take all memory. Beyond the limit it makes none, and the message is dropped.
+    """
+    used = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    most = used + max(machine // 8, 2**31)
+    if hard == resource.RLIM_INFINITY or most < hard:
+        resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
 
 
 def _clean_up(node: Node | None, executor: Executor | EventsSpinner | None) -> None:

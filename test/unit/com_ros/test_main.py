@@ -2,11 +2,19 @@
 
 import os
 import signal
+import struct
 import subprocess
 import sys
 import textwrap
 
 import pytest
+import rclpy
+from raw_writer import RawWriter
+from rcl_interfaces.srv import SetParameters
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.parameter_client import AsyncParameterClient
 
 pytestmark = pytest.mark.slow
 
@@ -115,6 +123,59 @@ def test_a_signal_in_a_callback_that_publishes(number, where):
     code, _, err = finish(process)
     assert code == 0, err
     assert "FATAL" not in err
+
+
+def test_no_single_array_takes_the_machines_memory():
+    """As the middleware makes one for a request that says that it is long."""
+    process = start("""
+        import os
+        machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        class Greedy(Quiet):
+            def tick(self):
+                try:
+                    bytearray(max(machine // 4, 2**32))
+                    print("taken", flush=True)
+                except MemoryError:
+                    bytearray(2**29)
+                    print("refused", flush=True)
+        sys.exit(run(Greedy, make_executor=make_fast_executor))
+    """)
+    assert process.stdout.readline() == "refused\n"
+    process.send_signal(signal.SIGINT)
+    check_clean_end(process)
+
+
+def test_a_request_that_claims_to_be_long_ends_nothing():
+    """One word after the other says that an array of a parameter's value is long."""
+    process = start("""
+        import resource
+        resource.setrlimit(resource.RLIMIT_DATA, (2**31, 2**31))
+        sys.exit(run(Quiet))
+    """)
+    context = Context()
+    rclpy.init(context=context)
+    client = Node("client", context=context)
+    service, kind = "/quiet/set_parameters", SetParameters.Request
+    writer = RawWriter(client, service, kind)
+    names = AsyncParameterClient(client, "quiet")
+    executor = SingleThreadedExecutor(context=context)
+    executor.add_node(client)
+    assert process.stdout.readline() == "ready\n"
+    assert names.wait_for_services(30.0)
+    parameter = b"\0\1\0\0" + struct.pack("<II", 1, 1) + bytes(4)
+    for place in range(20, 60, 4):
+        writer.send(parameter + bytes(place) + struct.pack("<I", 2**28) + bytes(40))
+        answer = names.list_parameters()
+        executor.spin_until_future_complete(answer, 60.0)
+        assert "use_sim_time" in answer.result().result.names
+    writer.close()
+    executor.shutdown()
+    client.destroy_node()
+    rclpy.shutdown(context=context)
+    process.send_signal(signal.SIGINT)
+    code, _, err = finish(process)
+    assert code == 0, err
+    assert "it is too long" in err
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
