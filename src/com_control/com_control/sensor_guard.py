@@ -107,7 +107,9 @@ class SensorGuard:
         self._fastest = np.minimum(limits, self._options.fastest)
         # each reading's sensor, and the joints that change it
         self._groups = [(Sensor.WRENCHES, self._joints) for _ in legs]
-        self._groups += [(Sensor.IMU, self._joints)]
+        self._groups += [
+            (Sensor.IMU, self._joints)
+        ] * 2  # orientation, angular velocity
         self._groups += [(Sensor.ENCODERS, leg) for leg in legs]
         self.failed = Sensor.NONE
         self._changes = np.zeros(len(self._groups))
@@ -153,7 +155,9 @@ class SensorGuard:
         W = np.full((self._feet, 6), np.nan) if wrenches is None else wrenches
         wrong = self._turns(R, angular_velocity, dt) | self._jumps(q, dt)
         wrong |= self._unlike_weight(W, moves, dt)
-        wrong |= self._frozen(R, q, W, target, moves, dt)
+        omega = UNKNOWN[0] if angular_velocity is None else angular_velocity
+        imu = R, np.asarray(omega, dtype=float)
+        wrong |= self._frozen([*W, *imu], q, target, moves, dt)
         for sensor in FAILURES:
             # of a walking robot a sensor may be right for a step
             agrees = not sensor & wrong and not moves
@@ -170,18 +174,18 @@ class SensorGuard:
         return "; ".join(text for each, text in FAILURES.items() if each & self.failed)
 
     def _frozen(
-        self, R: Array, q: Array, wrenches: Array, target: Array, moves: bool, dt: float
+        self, readings: list[Array], q: Array, target: Array, moves: bool, dt: float
     ) -> Sensor:
         """Readings that are the same to the last bit, though the robot moves."""
         legs = [q[own] for sensor, own in self._groups if sensor is Sensor.ENCODERS]
-        now = [*wrenches, R, *legs]
+        now = [*readings, *legs]
         before, self._last = self._last or now, [x.copy() for x in now]
         self._targets = self._targets or [target.copy() for _ in now]
         found, limits = Sensor.NONE, self._options
         for i, (sensor, own) in enumerate(self._groups):
             if not np.array_equal(now[i], before[i]):
                 self._same[i], self._targets[i] = 0.0, target.copy()
-                self._changes[i] += 1.0
+                self._changes[i] += np.isfinite(now[i]).all()  # unknown: no change
                 continue
             self._same[i] += dt
             change = np.abs(target[own] - self._targets[i][own]).max()
