@@ -49,6 +49,7 @@ FIGURE = re.compile(
 FOLDERS = (
     "benchmarks",
     "demos/com_demos",
+    "tools",
     "tools/robustness",
     *(str(path.relative_to(ROOT)) for path in sorted((ROOT / "src").iterdir())),
 )

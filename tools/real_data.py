@@ -147,12 +147,12 @@ def judge(
     return figures, evidence.halves, evidence.held_out
 
 
-def main() -> int:
+def main(words: list[str] | None = None) -> int:
     """Runs the command line; 2 where the data are not there."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("name", choices=ELSEWHERE, help="of the data set")
     parser.add_argument("--source", type=Path, help="folder of the recordings")
-    options = parser.parse_args()
+    options = parser.parse_args(words)
     known = options.source and options.name in ROBOTS
     if not (found := runs(options.source) if known else {}):
         get = ELSEWHERE[options.name]
