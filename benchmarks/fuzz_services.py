@@ -5,13 +5,14 @@
 Each node runs as the installed program, with its robot's drivers. Every service and action that it
 offers, those of its parameters among them, gets requests that are valid messages with extreme
 contents: numbers at the ends of their types and that are not finite, unknown types of parameters,
-long and odd strings, arrays of any length. Beside each of these come several that are no messages:
-bytes of one that are cut, changed or continued, which raw_writer.py sends. After each hundred the
-node must still answer. Requests that would end it on purpose do not exist.
+long and odd strings, arrays of any length. Beside each of these come several that are no messages,
+also to the topics that it subscribes: bytes of one that are cut, changed or continued, which
+raw_writer.py sends. After each hundred the node must still answer. Requests that would end it on
+purpose do not exist.
 
 The last line is one JSON object:
     nodes, services, requests   how many
-    raw                         requests that are no messages
+    raw                         requests, and messages on topics, that are none
     exits                       a node ended
     deaf                        it did not answer a request for its parameters within 10 s
     tracebacks                  in a node's log: a bug, which became a refusal
@@ -28,6 +29,7 @@ import random
 import re
 import sys
 import tempfile
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -45,9 +47,10 @@ from processes import in_processes
 from raw_writer import RawWriter
 
 from com_demos.background import free_domain_id
+from com_ros import qos
 
 REQUESTS, MANY = 100, 2000  # of each node, shared by its services
-RAW = 5  # for each of them, requests that are no messages
+RAW = 5  # for each of them, requests and messages that are none
 BATCH = 25  # requests that are under way at a time
 PATIENCE_S = 10.0
 LONGEST = 300  # items of an array, characters of a string
@@ -156,6 +159,12 @@ def _fuzz(lab: Lab, name: str, count: int, rng: random.Random) -> dict[str, int]
         topic: RawWriter(lab.node, topic, kind.Request) for topic, kind in kinds.items()
     }
     lab.run(PATIENCE_S, lambda: all(writer.matched for writer in writers.values()))
+    raw: dict[str, tuple[Any, Callable[[bytes], None]]] = {
+        topic: (kinds[topic].Request, writer.send) for topic, writer in writers.items()
+    }
+    for topic, (kind,) in lab.node.get_subscriber_names_and_types_by_node(name, "/"):
+        publisher = lab.node.create_publisher(_interface(kind), topic, qos.LATCHED)
+        raw[topic] = _interface(kind), publisher.publish
     declared = lab.call(
         ListParameters, f"/{name}/list_parameters", ListParameters.Request()
     )
@@ -171,9 +180,10 @@ def _fuzz(lab: Lab, name: str, count: int, rng: random.Random) -> dict[str, int]
         )
         figures["requests"] += 1
         for _ in range(RAW):
-            topic, writer = rng.choice(sorted(writers.items()))
-            message = random_message(kinds[topic].Request, rng, words)
-            writer.send(broken_bytes(serialize_message(message), rng))
+            topic = rng.choice(sorted(raw))
+            kind, send = raw[topic]
+            message = serialize_message(random_message(kind, rng, words))
+            send(broken_bytes(message, rng))
             figures["raw"] += 1
         if len(pending) == BATCH or number == count - 1:
             lab.run(PATIENCE_S / 4, lambda: all(future.done() for future in pending))

@@ -76,6 +76,7 @@ ALL = (
     "faults",
     "fuzz",
     "fuzz_services",
+    "live_parameters",
     "kill",
     "soak",
 )

@@ -351,7 +351,11 @@ def test_limits_may_change_while_it_runs(bench):
     assert result.successful
     robot.until(WalkState.REFUSED)
     assert "the robot does not stand" in robot.state.reason
-    for name, value in (("check.load_fraction", 0.6), ("delay", 0.2)):
+    for name, value in (
+        ("check.load_fraction", 0.6),
+        ("delay", 0.2),
+        ("drive_delay", 0.2),
+    ):
         (result,) = robot.node.set_parameters([Parameter(name, value=value)])
         assert not result.successful
 
@@ -410,6 +414,8 @@ def test_feedback_while_the_robot_stands(bench, world, balance):
     assert bool(robot.ways) == balance
     assert (robot.state.fault == WalkState.NO_FAULT) or balance
     assert np.isfinite(robot.state.margin) == balance
+    (result,) = robot.node.set_parameters([Parameter("rate_hz", value=1.0)])
+    assert "the stabiliser keeps its rate" in result.reason
     (result,) = robot.node.set_parameters([Parameter("balance", value=False)])
     assert result.successful
     for _ in range(20):

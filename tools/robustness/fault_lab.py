@@ -49,7 +49,6 @@ from com_simulation.physics.world_builder import build_world
 
 Array = NDArray[np.float64]
 FALLEN_TILT = 0.5  # rad, of the trunk
-ANSWER_LIMIT = 0.1  # s, that a healthy robot waits for the node
 UNANSWERED = 3  # times, after which it waits no longer until the node answers again
 
 
@@ -180,6 +179,7 @@ class Lab:
         parameters: Of the node.
         outputs: Topic -> message type of what is looked at.
         folder: For its files.
+        answer_limit: s, that a healthy robot waits for the node.
 
     Attributes:
         outputs: The last message of each topic; the benchmark clears them.
@@ -198,7 +198,9 @@ class Lab:
         parameters: dict[str, Any],
         outputs: dict[str, type],
         folder: Path,
+        answer_limit: float = 0.1,
     ) -> None:
+        self._answer_limit = answer_limit
         self.robot, self.command = robot, command
         self.fault = "no fault"
         self.checks = CommandCheck(robot.model)
@@ -349,7 +351,7 @@ class Lab:
 
     def _wait_for_answer(self, stamp_ns: int) -> None:
         """Let a healthy robot wait for a node that answers, but is slow on a busy machine."""
-        end = time.monotonic() + ANSWER_LIMIT
+        end = time.monotonic() + self._answer_limit
         while self._answered_ns < stamp_ns and self._unanswered < UNANSWERED:
             if time.monotonic() > end:
                 self._unanswered += 1

@@ -52,12 +52,14 @@ class Case:
         outputs: Topics that are looked at.
         recovery_limit: s, until it works again.
         can_idle: Whether it can be asked to do nothing.
+        is_script: Whether it must be started again for that.
         words: Arguments of its program.
     """
 
     package = "com_control"
     node = ""
     can_idle = False
+    is_script = False
     words: tuple[str, ...] = ()
     outputs: ClassVar[dict[str, type]] = {}
     robot_name = "hoap2"
@@ -285,22 +287,42 @@ class CcgdGait(Case):
 
     def activate(self, lab: Lab) -> None:
         """Walk on the spot; the robot is put to its start first."""
+        lab.run(self.recovery_limit, lambda: not self._stops(lab))
         state = lab.outputs.get("gait/state")
         if state is not None and state.state in (WalkState.UNKNOWN, WalkState.READY,
                                                  WalkState.REFUSED, WalkState.FALLEN):  # fmt: skip
-            lab.restart_robot()
-            lab.run(0.5)
+            self._set_up(lab)
             if not hasattr(self, "_goal"):
                 self._goal = lab.node.create_publisher(WalkGoal, "gait/footsteps", 10)
             lab.run(0.3, lambda: self._goal.get_subscription_count() > 0)
             self._goal.publish(WalkGoal(steps=[20], step_length=[0.0]))
             lab.run(8.0, lambda: self.works(lab))
 
+    def _set_up(self, lab: Lab) -> None:
+        lab.restart_robot()
+        lab.run(0.5)
+
+    def _stops(self, lab: Lab) -> bool:
+        msg = lab.outputs.get("gait/state")
+        return msg is not None and msg.state == WalkState.STOPPING
+
     def deactivate(self, lab: Lab) -> None:
         lab.trigger("ccgd_gait/stop")
 
     def after(self, lab: Lab, fault: Fault) -> str:
         return still_moves(self, lab, fault)
+
+
+class StabilisedGait(CcgdGait):
+    """The same with feedback of wrenches and imu."""
+
+    def parameters(self, folder: Path) -> dict[str, Any]:
+        return super().parameters(folder) | {"stabiliser": True}
+
+    def _set_up(self, lab: Lab) -> None:
+        """Only where it lies: to one that feeds back all sensors jump."""
+        if lab.robot.fallen:
+            super()._set_up(lab)
 
 
 class MotionPlayer(Case):
@@ -325,20 +347,29 @@ class MotionPlayer(Case):
     def activate(self, lab: Lab) -> None:
         lab.restart_robot()
         lab.run(0.2)
-        lab.trigger("motion_player/play")
+        lab.trigger(f"{self.node}/play")
 
     def deactivate(self, lab: Lab) -> None:
-        lab.trigger("motion_player/stop")
+        lab.trigger(f"{self.node}/stop")
 
     def after(self, lab: Lab, fault: Fault) -> str:
         return still_moves(self, lab, fault)
+
+
+class SwayTour(MotionPlayer):
+    """Plays what it has planned; a motion_player otherwise."""
+
+    node = "sway_tour"
+
+    def parameters(self, folder: Path) -> dict[str, Any]:
+        return Case.parameters(self, folder)
 
 
 class GuidedCase(Case):
     """A script that moves the robot; when it has ended, it is started again."""
 
     package = "com_identification"
-    can_idle = True
+    can_idle = is_script = True
     recovery_limit = 60.0
     own: ClassVar[dict[str, Any]] = {}
 
@@ -505,6 +536,18 @@ CASES = (
     SescPublisher,
     Simulator,
 )
+# those that move a robot, by name
+MOVING: dict[str, type[Case]] = {
+    "com_balancer": ComBalancer,
+    "ccgd_gait": CcgdGait,
+    "ccgd_gait, stabiliser": StabilisedGait,
+    "trot_gait": TrotGait,
+    "motion_player": MotionPlayer,
+    "sway_tour": SwayTour,
+    "posture_tour": PostureTour,
+    "tip_ramp": TipRamp,
+    "sway": Sway,
+}
 
 
 def wrong_com(lab: Lab, msg: CenterOfMass, truth: np.ndarray | None = None) -> str:

@@ -38,7 +38,7 @@ class GuardOptions:
         0.1, "s, for which it must be that far", (0.0, 10.0)
     )
     speed_factor: float = live_parameter(
-        1.0, "largest speed of commands over the URDF's velocity limits", (0.01, 10.0)
+        1.0, "largest speed of commands over the URDF's velocity limits", (0.01, 1.0)
     )
     position_margin: float = live_parameter(
         0.5,

@@ -258,7 +258,7 @@ class _Spec:
             read_only=not self.live,
             dynamic_typing=dynamic,
         )
-        if self.bounds is not None and self.type is float:
+        if self.bounds is not None and self.type in (float, tuple[float, ...]):
             low, high = map(float, self.bounds)
             result.floating_point_range = [
                 FloatingPointRange(from_value=low, to_value=high)

@@ -63,7 +63,7 @@ from com_msgs.srv import PlanWalk, SolveComIk
 from com_ros import diagnostics, qos
 from com_ros.conversions import ns_to_stamp
 from com_ros.diagnostics import Diagnosis
-from com_ros.exceptions import ComRosError
+from com_ros.exceptions import ComRosError, ParameterError
 from com_ros.inputs import ImuInput, WrenchInputs
 from com_ros.jobs import BackgroundJobs, DeferredService, Reply
 from com_ros.joint_input import JointSample
@@ -154,7 +154,13 @@ class CcgdGaitNode(RobotNode[Parameters]):
 
         Args:
             new: all parameters.
+
+        Raises:
+            ParameterError: the stabiliser would get another rate than the one it is made for.
         """
+        if new.stabiliser and new.rate_hz != self.parameters.rate_hz:
+            fix = "the stabiliser keeps its rate: start the node again with this one"
+            raise ParameterError("rate_hz", new.rate_hz, fix)
         if self._control.robot is not None:
             self._control.robot.apply(new)
         self._control.settings = new

@@ -108,7 +108,7 @@ class Parameters(SensorParameters, WrenchSource):
     delay: float = parameter(
         0.1, "s, from a decision to the first point that it changes", (0.01, 5.0)
     )
-    drive_delay: float = live_parameter(
+    drive_delay: float = parameter(
         0.0, "s, delay of the drives; targets are sent as much earlier", (0.0, 0.5)
     )
     horizon: float = parameter(

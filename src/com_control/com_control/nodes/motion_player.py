@@ -69,7 +69,7 @@ class Parameters(RobotParameters, JointTimeout, PlayerOptions):
         "counts", "unit of the positions in motion files", choices=UNITS
     )
     rate_hz: float = live_parameter(
-        100.0, "1/s, maximum rate of commands", (1.0, 1000.0)
+        100.0, "1/s, maximum rate of commands", (10.0, 1000.0)
     )
     motion_directory: str = parameter(
         "",

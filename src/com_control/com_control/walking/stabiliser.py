@@ -27,6 +27,7 @@ from com_control.walking.stabiliser_law import (
     make_target,
     tick,
 )
+from com_control.walking.stance import find_stance
 from com_control.walking.walk_monitor import NO_WRENCHES, SoleZmp
 from com_control.walking.walk_plan import Samples, WalkPlan, quintic
 from com_model import RobotConfig, Sesc
@@ -188,7 +189,7 @@ class Stabiliser:
         target: last result of the law; see stabiliser_law.
 
     Raises:
-        BipedError: a sole has no corners, or the stiffness is not above 0.
+        BipedError: a sole has no corners, or the stiffness is too small.
     """
 
     def __init__(
@@ -235,12 +236,16 @@ class Stabiliser:
             stiffness: (2,) N m/rad, see ankle_stiffness.
 
         Raises:
-            BipedError: it is not two numbers above 0.
+            BipedError: it is not two numbers, or both ankles together do not hold the robot up:
+                2 K is less than m g h.
         """
         given = np.asarray(stiffness, dtype=float)
-        if given.shape != (2,) or not (given > 0.0).all():
+        height = float(find_stance(self.biped, self.biped.posture).com[2])
+        least = 0.5 * self.biped.model.mass * GRAVITY * height
+        if given.shape != (2,) or not (given >= least).all():
             raise BipedError(
-                f"the ankles' stiffness is {given}: give two numbers above 0"
+                f"the ankles' stiffness is {given}: give two numbers of {least:.3g} N m/rad or "
+                "more, so that both hold the robot up"
             )
         self._stiffness = given
         if hasattr(self, "body"):

@@ -181,6 +181,14 @@ def test_a_sole_that_rocks_turns_until_its_moment_changes():
     assert settle_sole(LAW.settle_speed, error, 0.3, PERIOD, dead_time, rocks) == 0.0
 
 
+@pytest.mark.parametrize("stiffness", [5e-324, 0.0, 8.0, np.nan])
+def test_ankles_that_do_not_hold_it_up_are_refused(hoap2, stiffness):
+    """HOAP-2 needs 17 N m/rad of both together."""
+    biped, _, _ = hoap2
+    with pytest.raises(BipedError, match=r"give two numbers of 8\.\d+ N m/rad or more"):
+        Stabiliser(biped, [150.0, stiffness])
+
+
 def test_one_wrench_that_is_not_finite(hoap2):
     robot = Follower(hoap2)
     robot.run(1.0)
