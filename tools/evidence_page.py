@@ -134,11 +134,8 @@ def _shown(value: Any, factor: float) -> str:
         return ", ".join(_shown(item, factor) for item in value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
-    return (
-        f"{factor * value + 0.0:.3g}"
-        if isinstance(value, float)
-        else str(value * factor)
-    )
+    value = factor * value + 0  # no -0
+    return f"{value:.3g}" if value % 1 else f"{value:.0f}"
 
 
 def _judge(verdicts: Mapping[str, Any], values: Sequence[Any], factor: float) -> str:
@@ -285,15 +282,13 @@ def page(rows: Path, results: Results, changed: Mapping[str, int]) -> str:
         parts.append(f"## {section['title']}\n\n{summary}.")
         parts.append("\n".join([*table, *(line.text for line in lines)]))
     sources = [
-        f"| `{name}.py` | {r['commit']}{' (changed)' if r['uncommitted_changes'] else ''} | "
-        f"{r['date'][:10]} | {' '.join(r['options']) or '-'} | {r['seconds']:.0f} | "
+        f"| `{' '.join([f'{name}.py', *r['options']])}` | "
+        f"{r['commit']}{' (changed)' if r['uncommitted_changes'] else ''}, {r['date'][:10]} | "
         f"{_staleness(changed.get(name, 0))} |"
         for name, r in results.items()
         if name in used
     ]
-    head = (
-        "| benchmark | commit | date | options | s | code since |\n" + 6 * "|---" + "|"
-    )
+    head = "| benchmark | commit | code since |\n" + 3 * "|---" + "|"
     parts.append("## Where the figures come from\n\n" + "\n".join([head, *sources]))
     return "\n\n".join(parts) + "\n"
 
