@@ -1,4 +1,4 @@
-"""Writes the table of docs/configuration.md, and docs/robot.schema.json, from the code.
+"""Writes the list of keys of docs/configuration.md, and docs/robot.schema.json, from the code.
 
 The reader runs on a section that notes which keys it asks for, with their types, defaults and
 bounds; what the keys mean is said here. A test fails when the files are not those of the code, or
@@ -21,7 +21,7 @@ from com_model.strict_yaml import Section
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 NAMED = "<name>"
 """Stands for the keys of sections whose keys are names of the user's choice."""
-TABLE = "| key | type (default) | meaning |\n|---|---|---|\n"
+LIST = "## All keys\n"
 
 MEANING = {
     "name": "of the robot; must be given",
@@ -183,11 +183,12 @@ def _type(schema: dict[str, Any]) -> str:
         if items["type"] == "array":
             return f"rows of {items['minItems']} numbers"
         return f"{many}numbers" if items["type"] == "number" else "names"
-    return {"string": "text", "number": "number", "object": "section"}[schema["type"]]
+    return {"string": "text", "number": "number"}[schema["type"]]
 
 
-def _rows(schema: dict[str, Any], path: str = "") -> list[str]:
-    rows = []
+def _lines(schema: dict[str, Any], path: str = "") -> list[str]:
+    """Key, type (default) and meaning of all keys below a path, indented as in YAML."""
+    lines = []
     children = dict(schema.get("properties", {}))
     if schema.get("additionalProperties"):
         children[NAMED] = schema["additionalProperties"]
@@ -197,17 +198,21 @@ def _rows(schema: dict[str, Any], path: str = "") -> list[str]:
         names.items(), key=lambda item: order.index(_meaning(item[0]))
     ):
         default = f" ({child['default']})" if "default" in child else ""
-        rows.append(f"| `{name}` | {_type(child)}{default} | {child['description']} |")
-        if child.get("type") == "object" and not name.endswith(".joints.<name>"):
-            rows += _rows(child, name)  # the keys of a joint are those of "default"
-    return rows
+        of_joint = name.endswith(".joints.<name>")  # its keys are those of "default"
+        type_ = "" if child.get("type") == "object" else f" {_type(child)}{default}"
+        indent, key = name.count(".") * "  ", name.rpartition(".")[2]
+        lines.append(f"{indent}{key}:{type_}".ljust(40) + f"  # {child['description']}")
+        if child.get("type") == "object" and not of_joint:
+            lines += _lines(child, name)
+    return lines
 
 
 def make_page() -> str:
-    """The page as it is, with the table of all keys made again."""
-    text = (DOCS / "configuration.md").read_text()
-    begin = text.index(TABLE) + len(TABLE)
-    return text[:begin] + "\n".join(_rows(make_schema())) + "\n"
+    """The page as it is, with the list of all keys made again."""
+    head = (DOCS / "configuration.md").read_text().partition(LIST)[0]
+    said = "Made by `tools/in_env python tools/configuration_page.py`: type (default), meaning."
+    block = "\n".join(_lines(make_schema()))
+    return f"{head}{LIST}\n{said}\n\n```text\n{block}\n```\n"
 
 
 def files() -> dict[Path, str]:

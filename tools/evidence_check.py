@@ -78,7 +78,7 @@ def wrong_readme_figures(
 def _as_of_today(text: str) -> str:
     """Return a page without what is said of later changes to the code."""
     head, _, table = text.partition("code since")
-    return head + re.sub(r"[^|]*\|$", "", table, flags=re.MULTILINE)
+    return head + re.sub(r", \d+$", "", table, flags=re.MULTILINE)
 
 
 def main() -> int:

@@ -108,7 +108,7 @@ def line_of(row: Mapping[str, Any], results: Results) -> Line:
     """A row of evidence.yaml with its measured figures."""
     keys = keys_of(row)
     values = [look_up(results, key) for key in keys]
-    bench = f"`{keys[0].partition('.')[0]}`" if keys else "-"
+    bench = f" `{keys[0].partition('.')[0]}`" if keys else ""
     if "why" in row:
         ours, verdict = row["why"], row.get("verdict", NOT_YET)
     elif not keys or any(value is None for value in values):
@@ -119,7 +119,7 @@ def line_of(row: Mapping[str, Any], results: Results) -> Line:
         judged = [_fraction(values)] if row.get("fraction") else values
         verdict = _judge(row["verdicts"], judged, factor)
     printed = [row["paper"]] if "paper" in row else []
-    cells = (row["claim"], *printed, ours, bench, f"**{verdict}**")
+    cells = (row["claim"], *printed, ours, f"**{verdict}**{bench}")
     return Line("| " + " | ".join(str(cell) for cell in cells) + " |", verdict)
 
 
@@ -275,26 +275,23 @@ def page(rows: Path, results: Results, changed: Mapping[str, int]) -> str:
         }
         count = {v: sum(line.verdict == v for line in lines) for v in VERDICTS}
         summary = ", ".join(f"{n} {verdict}" for verdict, n in count.items() if n)
-        columns = ["what", "measured here", "bench", "verdict"]
+        columns = ["what", "measured here", "verdict, benchmark"]
         if "paper" in section["rows"][0]:
             columns.insert(1, "printed")
         table = [f"| {' | '.join(columns)} |", len(columns) * "|---" + "|"]
         parts.append(f"## {section['title']}\n\n{summary}.")
         parts.append("\n".join([*table, *(line.text for line in lines)]))
     sources = [
-        f"| `{' '.join([f'{name}.py', *r['options']])}` | "
-        f"{r['commit']}{' (changed)' if r['uncommitted_changes'] else ''}, {r['date'][:10]} | "
-        f"{_staleness(changed.get(name, 0))} |"
+        f"- `{' '.join([f'{name}.py', *r['options']])}`: "
+        f"{r['commit']}{' (changed)' if r['uncommitted_changes'] else ''}, {r['date'][:10]}, "
+        f"{changed.get(name, 0)}"
         for name, r in results.items()
         if name in used
     ]
-    head = "| benchmark | commit | code since |\n" + 3 * "|---" + "|"
-    parts.append("## Where the figures come from\n\n" + "\n".join([head, *sources]))
+    parts.append("## Where the figures come from")
+    parts.append("Commit, date, and how many files have changed in the code since:")
+    parts.append("\n".join(sources))
     return "\n\n".join(parts) + "\n"
-
-
-def _staleness(files: int) -> str:
-    return f"**stale** ({files} files)" if files else "as it was"
 
 
 if __name__ == "__main__":

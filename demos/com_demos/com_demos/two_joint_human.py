@@ -6,7 +6,7 @@
 with the centre of mass of link i at the fraction c_i of its length. Only postures count whose CoM
 is above the foot. [Cotton] minimises the area of that workspace and finds Winter's lengths, without
 printing angles or foot. As r_1 r_2 goes to 0 where one link vanishes, so does the area: its least
-value is always at an end. What lies near Winter's lengths is the greatest (docs/hoap2_lab.md).
+value is always at an end. What lies near Winter's lengths is the greatest (docs/evidence.md).
 The command `workspace --human` runs it.
 """
 

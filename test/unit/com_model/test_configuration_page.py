@@ -28,11 +28,14 @@ def test_the_files_are_those_of_the_code(page):
 
 
 def test_every_meaning_is_of_a_key(page):
-    known = {
-        line.split("`")[1] for line in page.make_page().splitlines() if "| `" in line
-    }
-    known |= {name.rpartition(".")[2] for name in known}
-    assert set(page.MEANING) <= known
+    lines = page.make_page().splitlines()
+    for path, meaning in page.MEANING.items():
+        key = path.rpartition(".")[2]
+        assert [
+            line
+            for line in lines
+            if line.strip().startswith(f"{key}:") and line.endswith(f"  # {meaning}")
+        ], path
 
 
 def problems(schema, value, path=""):

@@ -21,5 +21,5 @@ def test_falls_are_on_the_page():
         "max_mm": None,
     }
     text = page(RECORD)
-    assert "talos in 2 of 2 (stiff)" in text
-    assert "2/2 -> 0/2 |" in text
+    assert "stiff: talos 2 of 2" in text
+    assert "2/2, 0/2 |" in text
