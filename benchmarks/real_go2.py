@@ -10,7 +10,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
 
-from real_data import main  # noqa: E402 - of tools, which is no package
+from real_data import main
 
 if __name__ == "__main__":
     raise SystemExit(main(["go2", *sys.argv[1:]]))
