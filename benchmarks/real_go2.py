@@ -2,7 +2,8 @@
 
   tools/in_env python benchmarks/run_all.py real_go2 -- --source FOLDER
 
-The last line is the JSON object of tools/real_data.py go2. Without FOLDER the exit code is 2.
+FOLDER has the files by the names there, such as go2_real/test_4_imu.csv. The last line is the JSON
+object of tools/real_data.py go2. Without FOLDER the exit code is 2.
 """
 
 import sys
