@@ -157,7 +157,7 @@ MADE = {
         "out/hoap2_tip_angles.html",
         "postures.yaml",
         "hoap2_bag/truth.urdf",
-        "result/report.html",
+        "hoap2_result/report.html",
     ),
 }
 
