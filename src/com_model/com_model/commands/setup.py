@@ -39,10 +39,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     fault = 2
     try:
         if arguments.live:
-            _write_urdf(
+            _write_new(
                 arguments.robot, _live().read_description(), "the running robot sends"
             )
-        urdf = _expanded(arguments.robot, arguments.xacro_arg)
+        again = arguments.force or arguments.update
+        urdf = _expanded(arguments.robot, arguments.xacro_arg, again)
         if arguments.check:
             return _check(urdf, arguments.output)
         output = arguments.output or urdf.with_suffix(".yaml")
@@ -138,23 +139,21 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _expanded(robot: Path, xacro_args: Sequence[str] = ()) -> Path:
+def _expanded(robot: Path, xacro_args: Sequence[str], again: bool) -> Path:
     """Finds the URDF of a robot; of a xacro file or a model of MuJoCo one is written beside it.
 
     Args:
         robot: URDF, .xacro or MJCF.
         xacro_args: Values of a xacro file's arguments, each "NAME:=VALUE".
+        again: Whether a URDF that was made from it earlier is replaced.
 
     Raises:
         ComModelError: It cannot be expanded; an argument has another form.
     """
     if robot.suffix != ".xacro":
         if is_mjcf(robot):
-            urdf, text = robot.with_suffix(".urdf"), urdf_of_mjcf(robot)
-            return _write_urdf(urdf, text, f"{robot.name} gives")
+            return _write_beside(robot, robot.stem, urdf_of_mjcf(robot), again)
         return robot
-    urdf = robot.with_suffix("")
-    urdf = urdf if urdf.suffix == ".urdf" else urdf.with_suffix(".urdf")
     pairs = [word.partition(":=") for word in xacro_args]
     wrong = [word for word, sign, _ in pairs if not (word and sign)]
     if wrong:
@@ -183,14 +182,43 @@ def _expanded(robot: Path, xacro_args: Sequence[str] = ()) -> Path:
         raise ComModelError(
             f"xacro cannot expand {robot.name}: {cause}{fix}"
         ) from error
-    return _write_urdf(urdf, text, f"{robot.name} gives")
+    return _write_beside(robot, robot.name.removesuffix(".xacro"), text, again)
 
 
-def _write_urdf(urdf: Path, text: str, source: str) -> Path:
-    if urdf.exists() and urdf.read_text() != text:
-        raise ComModelError(
-            f"{urdf.name} exists and differs from what {source}: delete it"
-        )
+def _write_beside(robot: Path, stem: str, text: str, again: bool) -> Path:
+    """Writes the URDF that is made from a file, beside it.
+
+    Args:
+        robot: The file.
+        stem: Name of the URDF, without its suffix; where another model has it, as in folders that
+            hold robot.urdf and robot.xml, it becomes robot_from_xml.urdf.
+        text: The URDF.
+        again: Whether one that was made from the file earlier is replaced.
+
+    Returns:
+        The URDF.
+
+    Raises:
+        ComModelError: One that was made earlier is another, and not to be replaced.
+    """
+    made = f"<!-- made by com_setup from {robot.name} -->\n"
+    text, stem = f"{text.rstrip()}\n{made}", stem.removesuffix(".urdf")
+    names = (f"{stem}.urdf", f"{stem}_from_{robot.suffix[1:]}.urdf")
+    own = [
+        urdf
+        for urdf in map(robot.with_name, names)
+        if not urdf.exists() or made in urdf.read_text(errors="replace")
+    ]
+    urdf = own[0] if own else robot.with_name(names[-1])
+    if again and own:
+        return write_file(urdf, text)
+    fix = "; --update or --force writes it anew"
+    return _write_new(urdf, text, f"{robot.name} gives", fix)
+
+
+def _write_new(urdf: Path, text: str, source: str, fix: str = ": delete it") -> Path:
+    if urdf.exists() and urdf.read_text(errors="replace") != text:
+        raise ComModelError(f"{urdf.name} exists and differs from what {source}{fix}")
     return write_file(urdf, text)
 
 

@@ -7,7 +7,7 @@ contradict sides and ends so that a turn about the vertical explains it.
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 
 import numpy as np
@@ -119,6 +119,8 @@ class BodyTree:
         limbs = self._split(
             [b for b in self.standing if len(self.bodies.path_to(b)) > 1]
         )
+        # a limb is its chain to the ground, whatever else ends on it: rods and gears of a linkage
+        limbs = [sorted(leaves, key=self._above_lowest(leaves)) for leaves in limbs]
         chains = []
         for leaves in limbs:
             start = self.start(leaves, limbs)
@@ -137,6 +139,12 @@ class BodyTree:
             self.common([leaf for leaves in chains for leaf in leaves]) if chains else 0
         )
         return chains, hips
+
+    def _above_lowest(self, leaves: list[int]) -> Callable[[int], bool]:
+        """Whether a leaf of a limb, or the body before it, ends above the limb's lowest point."""
+        low = {b: self.low[self.bodies.path_to(b)[-2:]].min() for b in leaves}
+        level = min(low.values()) + 0.01 * self.height
+        return lambda leaf: bool(low[leaf] > level)
 
     def repeated_limbs(self) -> list[list[int]]:
         """Leaves of the limbs that one body carries in mirrored pairs, all with equal bones.

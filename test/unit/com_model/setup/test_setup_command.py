@@ -273,6 +273,45 @@ def test_xacro_is_expanded_into_a_urdf_beside_it(tmp_path, biped):
     assert RobotConfig.from_file(tmp_path / "robot.yaml").kind == "humanoid"
 
 
+def legged_mjcf(trunk):
+    """A biped with legs of 3 kg and a trunk of that mass, kg."""
+    legs = "".join(
+        f"""<body name="{side}_thigh" pos="0 {y} -.1">
+          <joint name="{side}_hip" axis="0 1 0" range="-90 90"/>
+          <geom type="capsule" fromto="0 0 -.05 0 0 -.25" size=".04" mass="1"/>
+          <body pos="0 0 -.3" name="{side}_shank">
+            <joint name="{side}_knee" axis="0 1 0" range="0 120"/>
+            <geom type="capsule" fromto="0 0 -.05 0 0 -.25" size=".03" mass="1"/>
+            <body pos="0 0 -.3" name="{side}_foot">
+              <joint name="{side}_ankle" axis="0 1 0" range="-60 60"/>
+              <geom type="box" pos=".03 0 -.03" size=".1 .05 .02" mass="1"/>
+            </body></body></body>"""
+        for side, y in (("left", 0.1), ("right", -0.1))
+    )
+    return f"""<mujoco model="walker"><worldbody><body name="trunk" pos="0 0 .75">
+      <freejoint/><geom type="box" size=".08 .12 .15" pos="0 0 .1" mass="{trunk}"/>
+      {legs}</body></worldbody></mujoco>"""
+
+
+def test_a_urdf_beside_an_mjcf_is_another_model_and_stays(tmp_path, biped, capsys):
+    pytest.importorskip("mujoco")
+    other, mjcf = tmp_path / "robot.urdf", tmp_path / "robot.xml"
+    other.write_text(biped())
+    mjcf.write_text(legged_mjcf(7))
+    assert main([str(mjcf), "--quiet", "--no-check"]) == 0
+    assert other.read_text() == biped()
+    made = tmp_path / "robot_from_xml.urdf"
+    assert RobotModel.from_file(made).mass == pytest.approx(13.0)
+    assert made.with_suffix(".yaml").exists()
+    mjcf.write_text(legged_mjcf(8))
+    capsys.readouterr()
+    output = ["--quiet", "--no-check", "--output", str(tmp_path / "second.yaml")]
+    assert main([str(mjcf), *output]) == 2
+    assert "robot_from_xml.urdf exists" in capsys.readouterr().err
+    assert main([str(mjcf), *output, "--force"]) == 0
+    assert RobotModel.from_file(made).mass == pytest.approx(14.0)
+
+
 def edited(urdf, edit):
     """Exit status of --update after an edit of the file that com_setup wrote."""
     output = urdf.with_suffix(".yaml")
