@@ -31,6 +31,13 @@ def test_names_that_lead_to_the_mesh(urdf: Path, uri: str) -> None:
     assert resolve_uri(uri, urdf) == urdf.parent.parent / "meshes" / "arm 1.stl"
 
 
+def test_a_package_without_a_path_is_a_file_beside_the_urdf(urdf: Path) -> None:
+    (urdf.parent / "leg.stl").write_text("solid")
+    assert resolve_uri("package://leg.stl", urdf) == urdf.parent / "leg.stl"
+    missing = where_searched("package://arm.stl", urdf)
+    assert missing == f"file not found in {package_root(urdf)}"
+
+
 def test_file_scheme_and_absolute_path_inside_the_package(urdf: Path) -> None:
     mesh = urdf.parent.parent / "meshes" / "arm 1.stl"
     assert resolve_uri(f"file://{mesh}", urdf) == mesh

@@ -176,7 +176,7 @@ def _expanded(robot: Path, xacro_args: Sequence[str], again: bool) -> Path:
         raise ComModelError(f"{robot.name}: {error}: {pip_install('xacro')}") from error
     except Exception as error:  # whatever its expressions raise
         inner = getattr(error, "exc", None)
-        cause = inner if isinstance(inner, ComModelError) else error
+        cause = inner if isinstance(inner, (ComModelError, OSError)) else error
         undefined = _UNDEFINED.search(str(cause))
         fix = f": give --xacro-arg {undefined[1]}:=VALUE" if undefined else ""
         raise ComModelError(

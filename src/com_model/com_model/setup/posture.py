@@ -13,6 +13,7 @@ residuals are
 
 from collections.abc import Sequence
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import least_squares
@@ -27,6 +28,9 @@ BEND = {"humanoid": 0.7, "quadruped": 1.5, "other": 0.9}
 """rad, of the knees in the standing posture, by kind."""
 MARGIN = 0.03  # of a joint's range, that a posture stays off its limits
 DROP = 0.3  # of the leg's length, from the hip down to the sole at least
+OFF_LINE = (
+    0.2  # rad, by which the bones of a leg that is straight at q = 0 may be off a line
+)
 LEVEL, TILTED = 1e-3, 2e-2  # m; rad: what counts as solved
 
 
@@ -96,6 +100,30 @@ def _middles(points: Sequence[Array]) -> Array:
     return np.array([0.5 * (c.min(axis=0) + c.max(axis=0)) for c in points])
 
 
+class _Knee(NamedTuple):
+    """A knee.
+
+    Attributes:
+        index: In q.
+        bend: rad, from the straight leg, about the joint's axis.
+        straight: rad, of the joint, at which the leg is straight. Some robots crouch at q = 0.
+    """
+
+    index: int
+    bend: float
+    straight: float
+
+
+def _turn(first: Array, second: Array, axis: Array) -> float:
+    """Angle, rad, about an axis (3,) from one direction (3,) to another."""
+    return float(
+        np.arctan2(
+            axis @ np.cross(first, second),
+            first @ second - (first @ axis) * (second @ axis),
+        )
+    )
+
+
 class _Stance:
     def __init__(
         self, model: RobotModel, limbs: Limbs, soles: Sequence[Sole], eased: float = 1.0
@@ -112,8 +140,9 @@ class _Stance:
             self._knee(leg, sole) for leg, sole in zip(limbs.legs, soles, strict=True)
         ]
         knees = self._same_way(knees)
-        self.knees = np.array([index for index, _ in knees])
-        self.bends = eased * np.array([bend for _, bend in knees])
+        self.knees = np.array([knee.index for knee in knees])
+        self.straight = np.array([knee.straight for knee in knees])
+        self.bends = self.straight + eased * np.array([knee.bend for knee in knees])
         self.start = self._start(knees)
         self.widths = self._lateral_places()
         self.drops = DROP * np.array([self._length(leg) for leg in limbs.legs])
@@ -127,7 +156,7 @@ class _Stance:
         R, p, com, points = self._state(q)
         ground = float(np.mean([c[:, 2].min() for c in points]))
         issues = self._check(q, R, points, com)
-        bend = float(np.abs(q[self.knees]).max())
+        bend = float(np.abs(q[self.knees] - self.straight).max())
         return Standing(q, R, p, com, ground, bend, tuple(issues))
 
     def raise_arm(self, joints: Sequence[str], angle: float, first: Standing) -> None:
@@ -215,8 +244,8 @@ class _Stance:
         lateral = [b for b in leg.bodies if abs(axes[b, 1]) > 0.7]
         return [b for b in lateral if names[b] in self.model.joint_names]
 
-    def _knee(self, leg: Leg, sole: Sole) -> tuple[int, float]:
-        """Index in q of the knee and the angle it is to have.
+    def _knee(self, leg: Leg, sole: Sole) -> "_Knee":
+        """The knee of a leg, and how far it bends.
 
         The knee is the pitch joint after the first that is farthest from the joints around it. It
         bends to where its limits leave more room; forwards where both sides are free, those of a
@@ -232,46 +261,58 @@ class _Stance:
         )
         body = pitch[best]
         index = int(bodies.q_index[body])
-        lower, upper = float(self.lower[index]), float(self.upper[index])
-        axis = float((self.R0[body] @ bodies.axis[body])[1])
+        if best == 0:
+            return _Knee(index, float(self.rest[index]), 0.0)
+        turned = self.R0[body] @ bodies.axis[body]
+        thigh, shank = places[best] - places[best - 1], places[best + 1] - places[best]
+        straight = float(self.model.neutral[index]) - _turn(thigh, shank, turned)
+        if abs(straight) < OFF_LINE:
+            straight = 0.0
+        lower = float(self.lower[index]) - straight
+        upper = float(self.upper[index]) - straight
+        axis = float(turned[1])
         # of the knee itself, forwards is 1
         inwards = -1.0 if leg.end == "front" else 1.0
         sign = inwards * float(np.sign(axis))
         bend, uneven = BEND[self.limbs.kind], abs(upper + lower) > 0.3 * (upper - lower)
         if uneven or min(upper, -lower) < 0.8 * bend:
             sign = 1.0 if upper > -lower else -1.0
-        if best == 0:
-            return index, float(self.rest[index])
-        return index, float(np.clip(sign * bend, lower, upper))
+        return _Knee(index, float(np.clip(sign * bend, lower, upper)), straight)
 
-    def _same_way(self, knees: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
+    def _same_way(self, knees: Sequence["_Knee"]) -> list["_Knee"]:
         """The same, with knees of a left and right leg bent equally: where both have more room."""
         agreed, bodies = list(knees), self.model.bodies
         axes = np.einsum("bij,bj->bi", self.R0, bodies.axis)[:, 1]
         for i, k in combinations(range(len(knees)), 2):
-            index = np.array([knees[i][0], knees[k][0]])
+            pair = (knees[i], knees[k])
+            index = np.array([knee.index for knee in pair])
             turns = axes[[bodies.q_index.tolist().index(j) for j in index]]
-            ways = np.sign(turns * [knees[i][1], knees[k][1]])
+            ways = np.sign(turns * [knee.bend for knee in pair])
             if (
                 self.limbs.legs[i].end != self.limbs.legs[k].end
                 or ways.sum()
                 or not ways.all()
             ):
                 continue
-            room = np.array([self.lower[index], self.upper[index]]) * turns
+            limits = np.array([self.lower[index], self.upper[index]])
+            limits -= [knee.straight for knee in pair]
+            room = limits * turns
             way = 1.0 if room.max(axis=0).min() > -room.min(axis=0).max() else -1.0
-            bends = np.sign(turns) * way * BEND[self.limbs.kind]
-            bends = np.clip(bends, self.lower[index], self.upper[index])
-            agreed[i], agreed[k] = zip(index.tolist(), bends.tolist(), strict=True)
+            bends = np.clip(np.sign(turns) * way * BEND[self.limbs.kind], *limits)
+            agreed[i], agreed[k] = (
+                knee._replace(bend=float(bend))
+                for knee, bend in zip(pair, bends, strict=True)
+            )
         return agreed
 
-    def _start(self, knees: Sequence[tuple[int, float]]) -> Array:
+    def _start(self, knees: Sequence["_Knee"]) -> Array:
         """The knees bent, hips and ankles by half of it the other way."""
         q, bodies = self.rest.copy(), self.model.bodies
         axes = np.einsum("bij,bj->bi", self.R0, bodies.axis)[:, 1]
-        for leg, (knee, bend) in zip(self.limbs.legs, knees, strict=True):
+        for leg, (knee, bend, straight) in zip(self.limbs.legs, knees, strict=True):
             chain = self.pitch_joints(leg)
             at = [b for b in chain if bodies.q_index[b] == knee]
+            bend += straight  # of the joint, as hips and ankles compensate it
             q[knee] = bend
             if not at:
                 continue
@@ -301,8 +342,9 @@ class _Stance:
             issues.append(
                 f"the CoM is {x:+.0f} mm ahead and {y:+.0f} mm left of the feet's middle"
             )
-        if np.abs(q[self.knees]).min() < BEND[self.limbs.kind] - 0.3:
-            shown = np.degrees(q[self.knees]).round().tolist()
+        bends = q[self.knees] - self.straight
+        if np.abs(bends).min() < BEND[self.limbs.kind] - 0.3:
+            shown = np.degrees(bends).round().tolist()
             issues.append(f"the knees are at {shown} deg, as far as limits allow")
         return issues
 

@@ -22,9 +22,9 @@ def resolve_uri(uri: str, urdf_path: str | Path | None) -> Path | None:
     """Finds the file that a URDF's ``filename`` attribute means.
 
     A URDF comes from anywhere, so a name leads nowhere but into a robot's own files:
-    ``package://NAME/REST`` into the package NAME (:func:`package_folders`), a relative name into
-    the package of the URDF itself (:func:`package_root`), ``file://PATH`` and an absolute path
-    into that package or another one that ``package://`` would find.
+    ``package://NAME/REST`` into the package NAME (:func:`package_folders`), a relative name, or
+    ``package://FILE``, into the package of the URDF itself (:func:`package_root`), ``file://PATH``
+    and an absolute path into that package or another one that ``package://`` would find.
 
     Args:
         uri: The attribute.
@@ -81,7 +81,9 @@ def _candidates(uri: str, urdf_path: str | Path | None) -> list[tuple[Path, str]
     urdf = None if urdf_path is None else Path(os.path.abspath(urdf_path))
     if uri.startswith(PACKAGE_SCHEME):
         name, rest = _package_and_rest(uri)
-        return [(folder, rest) for folder in package_folders(name, urdf)]
+        if rest:
+            return [(folder, rest) for folder in package_folders(name, urdf)]
+        uri = name  # package://x.stl names no package: exporters mean a file beside the URDF
     if urdf is None:
         return []
     path = unquote(uri[len(FILE_SCHEME) :]) if uri.startswith(FILE_SCHEME) else uri

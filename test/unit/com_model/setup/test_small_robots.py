@@ -1,5 +1,7 @@
 """Limbs, soles, postures and sensors of small robots whose truth is known."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -101,6 +103,19 @@ def test_knees_bend_where_their_limits_allow(biped):
     assert knee == pytest.approx(-BEND["humanoid"], abs=0.01)
     stiff = described(biped(knee=(0.0, 0.2)))
     assert any("as far as limits allow" in issue for _, issue in stiff.issues)
+
+
+def test_a_robot_that_crouches_at_zero_bends_its_knees_as_far_as_others(biped):
+    xml = biped(knee=(-0.65, 1.65))
+    for part, angle in (("pitch", -0.25), ("knee", 0.65), ("ankle", -0.4)):
+        place = rf'(_{part}_joint".*?) rpy="0 0 0"'
+        xml, count = re.subn(place, rf'\1 rpy="0 {angle} 0"', xml, flags=re.DOTALL)
+        assert count == 2
+    setup = described(xml)
+    assert not [issue for key, issue in setup.issues if key == "posture"]
+    knee = setup.standing.q[setup.model.joint_index("l_knee_joint")]
+    assert knee + 0.65 == pytest.approx(BEND["humanoid"], abs=0.01)
+    assert setup.standing.bend == pytest.approx(BEND["humanoid"], abs=0.01)
 
 
 def test_knees_of_both_legs_bend_alike(biped):
