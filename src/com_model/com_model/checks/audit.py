@@ -374,7 +374,7 @@ def _check_symmetry(model: RobotModel) -> list[Issue]:
                 f"their centres of mass are {misses[i] * 1e3:.1f} mm from mirroring each other "
                 f"(in the links' frames {shown[0]} and {shown[1]} m)"
             )
-        elif mirrored[i] and masses.min() > 0.0:
+        elif mirrored[i] and masses.min() > 1e-4 * model.mass:  # no frames' masses
             inertias = model.link_inertias
             miss = mirror_miss(R[[a, b]], inertias[a], inertias[b], axis)
             if miss > TWIN:

@@ -341,7 +341,9 @@ def _empty_root(model: RobotModel, shaped: set[str]) -> list[Issue]:
         model.link_names, model.link_masses, model.bodies.body_of_link, strict=True
     )
     own = [(name, mass) for name, mass, body in links if body == 0]
-    elsewhere = any(mass > 0.0 and name not in shaped for name, mass in own)
+    # more than sensors weigh, of the robot's mass
+    heavy = 0.05 * model.mass
+    elsewhere = any(mass > heavy and name not in shaped for name, mass in own)
     # of the robot's mass, that trunks exceed
     trunk = model.bodies.mass[0] > 0.2 * model.mass
     if model.root_link not in shaped or own[0][1] > 0.0 or elsewhere or trunk:
