@@ -95,7 +95,7 @@ class Parameters(SimulatedRobot, FramePrefix):
     )
     integrator: str = parameter(
         "auto",
-        "auto: stable; euler: readings obey Newton exactly, needs a physics_step of about 0.0001",
+        "auto: stable with stiff servos; euler: explicit, needs a physics_step of about 0.0001",
         choices=INTEGRATORS,
     )
     world: str = parameter(

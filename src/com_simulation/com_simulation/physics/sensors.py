@@ -13,6 +13,7 @@ from com_model.arrays import Array
 from com_model.parameters import parameter
 from com_model.robot_config import wrench_signs
 from com_simulation.physics.contacts import body_of_foot
+from com_simulation.physics.spec import DISCRETE
 from com_simulation.physics.true_errors import ROOT, read_trunk
 from com_simulation.physics.world_builder import World
 
@@ -87,6 +88,7 @@ class Sensors:
             for i, foot in enumerate(world.feet)
         ]
         self._signs = wrench_signs(world.feet)
+        self._implicit = mj.opt.integrator == DISCRETE
         self._foot_bodies = [body for body, _ in self._feet]
         self.read_masses(mj)
 
@@ -98,6 +100,21 @@ class Sensors:
         """
         self._mass = float(mj.body_subtreemass[ROOT])
         self._trunk = read_trunk(mj)
+
+    def _efforts(self) -> Array:
+        """What the servos (n,) exert during a step, N m or N.
+
+        MuJoCo's are those at its start. Its discrete integrator lets servos act by positions and
+        velocities at the end of the step: on a stiff joint the difference is as if friction of
+        stiffness times step, 7 N m s/rad of a G1, were not in the efforts that are read.
+        """
+        world, data, dof = self._world, self._data, self._world.joint_dof
+        effort, servos = data.qfrc_actuator[dof], world.servos
+        if not self._implicit:
+            return effort
+        slowed = servos.stiffness * data.qvel[dof] + servos.damping * data.qacc[dof]
+        acting = effort - world.mj.opt.timestep * slowed
+        return np.where(np.abs(effort) < servos.effort, acting, effort)
 
     def read(self, time: float, qpos: Array, qvel: Array) -> Reading:
         """Reads all sensors after a step.
@@ -127,7 +144,7 @@ class Sensors:
             time=time,
             position=qpos[world.joint_qpos],
             velocity=qvel[world.joint_dof],
-            effort=data.qfrc_actuator[world.joint_dof],
+            effort=self._efforts(),
             wrenches=self._wrenches(),
             imu_orientation=imu[_XYZW],
             angular_velocity=gyro,

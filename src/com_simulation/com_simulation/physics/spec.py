@@ -92,8 +92,9 @@ ROBOT_BIT, GROUND_BIT = 1, 2
 
 # The discrete one (MuJoCo 4) solves servos and contacts together: stiff small joints are stable.
 _KINDS = mujoco.mjtIntegrator
+DISCRETE = getattr(_KINDS, "mjINT_DISCRETE", -1)
 _INTEGRATORS = {
-    "auto": getattr(_KINDS, "mjINT_DISCRETE", _KINDS.mjINT_IMPLICITFAST),
+    "auto": _KINDS.mjINT_IMPLICITFAST if DISCRETE == -1 else DISCRETE,
     "euler": _KINDS.mjINT_EULER,
 }
 _TYPES = {

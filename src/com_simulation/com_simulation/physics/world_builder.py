@@ -19,9 +19,8 @@ from com_simulation.physics.true_errors import offset
 
 BASES = ("auto", "floating", "fixed")
 DEFAULT_STEP = 0.001  # s
-# "auto" is stable with stiff servos on light joints at the default step. "euler" needs a step of
-# about 0.0001 s for that, but its forces, accelerations and velocity changes are consistent: Newton
-# holds between the readings to rounding.
+# "auto" is stable with stiff servos on light joints at the default step; "euler" needs a step of
+# about 0.0001 s for that. Newton holds between the readings of both to rounding.
 INTEGRATORS = ("auto", "euler")
 
 
@@ -88,8 +87,7 @@ def build_world(
         step: s, of the physics.
         urdf_path: file of the URDF, to which names of meshes may be relative; None: they cannot
             be.
-        integrator: "auto" for live robots; "euler", with a small step, for readings that obey
-            Newton exactly.
+        integrator: "auto", or "euler" with a small step.
         trunk_com_offset: (3,) m, displacement of the simulated root body's CoM from the model's,
             in the root link's axes; its mass and its inertia about its CoM stay.
         joint_friction: N m or N, Coulomb friction of all joints or of each (n,), which neither
