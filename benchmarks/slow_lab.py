@@ -231,10 +231,10 @@ def hang(robot: SlowRobot, seconds: float, seed: int, efforts: bool = True) -> W
 
     def edit(spec: mujoco.MjSpec) -> None:
         spec.geom("ground").pos = [0.0, 0.0, -3.0]
-        data = np.zeros(12)
-        data[:3] = robot.rope
+        data, bodies = np.zeros(12), robot.true.bodies
         link = robot.true.link_index(robot.torso)
-        body = f"body{robot.true.bodies.body_of_link[link]}"
+        data[:3] = bodies.R_body_link[link] @ robot.rope + bodies.p_body_link[link]
+        body = f"body{bodies.body_of_link[link]}"
         spec.add_equality(
             name="rope", type=mujoco.mjtEq.mjEQ_CONNECT, objtype=mujoco.mjtObj.mjOBJ_BODY,
             name1=body, name2="world", data=data, solref=[0.004, 1.0],

@@ -21,6 +21,7 @@ from com_identification.walking.fit import (
     agreement,
     block_information,
     descend,
+    gain_powers,
     huber_weights,
     nuisances,
     posterior,
@@ -37,21 +38,29 @@ from com_model import Frame, RobotConfig, RobotModel
 from com_model.arrays import Array
 
 
-def solve(system: SlowSystem) -> tuple[WalkFit, DesignMatrix]:
+def solve(
+    system: SlowSystem, mass: float | None = None
+) -> tuple[WalkFit, DesignMatrix, float]:
     """Finds the most probable unknowns of a system and their covariance.
+
+    The mean gain of the legs is 1, so torques are multiplied by what makes the mass the weighed
+    one. Without, 1 % of it would end in the torso, whose mass is known least, and move z by 2 mm.
 
     Args:
         system: the recordings.
+        mass: kg, weighed; None: unknown.
 
     Returns:
-        The fit, and the rows that it was made from.
+        The fit, the rows that it was made from, and the factor of the torques.
     """
-    z = system.unknowns.mean
-    for _ in range(2):
-        made = system.rows(z)
-        found = fit_rows(made, system.unknowns, z)
+    u, base, z, factor = system.unknowns, system.base, system.unknowns.mean, 1.0
+    for attempt in range(3):
+        if mass is not None and attempt > 0:
+            factor *= mass / base.total_mass(z[: len(base.mean)])
+        made = system.with_torques(factor).rows(z)
+        found = fit_rows(made, u, z)
         z = found.z
-    return found, made
+    return found, made, factor
 
 
 def fit_rows(made: DesignMatrix, u: SlowUnknowns, z: Array) -> WalkFit:
@@ -64,10 +73,13 @@ def fit_rows(made: DesignMatrix, u: SlowUnknowns, z: Array) -> WalkFit:
     """
     made = made.take(np.argsort(made.block, kind="stable"))
     for _ in range(3):
-        weights = huber_weights(made.X @ u.coefficients(z), made.joint, 1.0)
+        residual = made.X @ u.coefficients(z)
+        weights = huber_weights(residual, made.joint, 1.0)
         weights[made.joint == rows.TIED] = 1.0
         H = made.X.T @ (weights[:, None] * made.X)
-        z = descend(H, u, z, TEMPERING)
+        base = made.joint == rows.BASE
+        k = gain_powers(made, u, weights * residual**2, weights, base)
+        z = descend(H, u, z, TEMPERING, k)
     return posterior(u, z, block_information(made, weights), TEMPERING, 1.0)
 
 
@@ -113,14 +125,15 @@ def identify_slow(
     logs, hung = [logs[k] for k in order], [hung[k] for k in order]
     system = make_system(logs, hung, model, config, rope)
     u, base, model = system.unknowns, system.base, system.robot.model
-    found, made = solve(system)
     own, scale = len(base.mean), scale or Scale()
+    found, made, factor = solve(system, scale.mass)
     z, C, rho, rho_std = with_scale(
         base,
         replace(found, z=found.z[:own], covariance=found.covariance[:own, :own]),
         scale,
         1.0,
     )
+    rho *= factor
     posture = np.mean(
         [each.motion.q.mean(axis=0) for each in system.recordings], axis=0
     )

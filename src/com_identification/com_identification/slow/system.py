@@ -87,6 +87,22 @@ class SlowSystem:
     base: Unknowns
     unknowns: SlowUnknowns
 
+    def with_torques(self, factor: float) -> "SlowSystem":
+        """The system with torques that are multiplied by a factor.
+
+        Args:
+            factor: of all of them.
+        """
+        recordings = (
+            replace(
+                each,
+                motion=each.motion._replace(tau=factor * each.motion.tau),
+                rubbing=factor * each.rubbing,
+            )
+            for each in self.recordings
+        )
+        return replace(self, recordings=tuple(recordings))
+
     def rows(self, z: Array) -> DesignMatrix:
         """Returns the rows of all recordings, linearised about an estimate.
 

@@ -67,14 +67,12 @@ def fit(rows: DesignMatrix, unknowns: Unknowns, start: Array | None = None) -> W
         start: (Z,) where the search begins; None: the prior's mean.
     """
     z = unknowns.mean if start is None else start
-    c, n, base = 1.0, unknowns.model.n_joints, rows.base
+    c = 1.0
     for _ in range(3):
         residual = rows.X @ unknowns.coefficients(z)
         weights = huber_weights(residual, rows.joint)
-        H, squares = block_information(rows, weights), weights * residual**2
-        torques = (weights * base) @ rows.X[:, unknowns.gain_columns] ** 2
-        k = squares[base].sum() * torques / torques.sum()
-        k += np.bincount(rows.joint[~base], squares[~base], n)
+        H = block_information(rows, weights)
+        k = gain_powers(rows, unknowns, weights * residual**2, weights, rows.base)
         z = descend(H.sum(axis=0), unknowns, z, c, k)
         D, x = unknowns.jacobian(z) * unknowns.std, unknowns.coefficients(z)
         found = temperings(H, D, x)
@@ -82,6 +80,25 @@ def fit(rows: DesignMatrix, unknowns: Unknowns, start: Array | None = None) -> W
     z = descend(H.sum(axis=0), unknowns, z, c, k)
     # directions with ten times the prior's information are dominated by the data
     return posterior(unknowns, z, H, c, 10.0)
+
+
+def gain_powers(
+    rows: DesignMatrix, unknowns: Unknowns, squares: Array, weights: Array, base: Flags
+) -> Array:
+    """Powers (n,) of the gains in the density of the readings; see the top of this file.
+
+    Args:
+        rows: whitened.
+        unknowns: with their priors.
+        squares: (R,) weighted squares of the residuals.
+        weights: (R,) of the rows.
+        base: (R,) rows of the base, in which all torques are.
+    """
+    own = rows.joint >= 0
+    k = np.bincount(rows.joint[own], squares[own], unknowns.model.n_joints)
+    torques = (weights * base) @ rows.X[:, unknowns.gain_columns] ** 2
+    total = torques.sum()
+    return k + squares[base].sum() * torques / total if total > 0.0 else k
 
 
 def posterior(
