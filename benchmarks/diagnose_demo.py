@@ -8,6 +8,7 @@ import argparse
 import json
 import shutil
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -29,7 +30,7 @@ from com_model.arrays import Array
 from com_model.dynamics import GRAVITY
 from com_model.files import write_file
 from com_simulation.physics.events import find_events
-from com_simulation.physics.sensors import NoiseLevels
+from com_simulation.physics.sensors import NoiseLevels, Reading
 from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.world_builder import build_world
 
@@ -85,9 +86,17 @@ def show(options: argparse.Namespace) -> None:
 
 
 def record(
-    urdf: str, model: RobotModel, config: RobotConfig, payload: float, bag: Path
+    urdf: str,
+    model: RobotModel,
+    config: RobotConfig,
+    payload: float,
+    bag: Path,
+    watch: Callable[[Reading], None] = lambda _: None,
 ) -> Array:
-    """Records the walk; the true CoM (3,) m at its end, axes of the root link."""
+    """Records the walk; the true CoM (3,) m at its end, axes of the root link.
+
+    Who watches gets what is true at each time.
+    """
     biped = Biped.from_config(model, config)
     steps = int((END - STANDING) / (STEP_TIME + DOUBLE_SUPPORT))
     length = STEP * make_layout(model, config).height
@@ -112,6 +121,7 @@ def record(
     with BagWriter(bag, world, NOISE, START_NS) as writer:
         while simulation.time < END:
             reading = simulation.advance()
+            watch(reading)
             time = reading.time - STANDING
             q, rate = path.sample(min(max(time + PERIOD, 0.0), path.end))
             moving = 0.0 < time < path.end

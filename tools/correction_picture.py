@@ -9,7 +9,6 @@ left and right is the URDF that the controller has.
 from __future__ import annotations
 
 import argparse
-import io
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +25,7 @@ sys.path.append(str(ROOT / "benchmarks"))
 
 # ruff: noqa: E402 - that folder is no package
 from balance_lab import SETTLE, read_sensors
+from moving_pictures import save
 
 from com_control.balance.demonstrations import DemonstrationPlayer
 from com_control.balance.session import BalancePhase, BalanceSession
@@ -35,7 +35,6 @@ from com_demos.render import Camera
 from com_demos.scene import body_parts
 from com_model import RobotConfig, RobotModel, Sesc, link_poses, load_robot
 from com_model.arrays import Array
-from com_model.files import write_file
 from com_model.plotting import BLUE, FAINT, GREEN, INK, RED
 from com_simulation.drawing.shapes import RobotShape, robot_shape
 from com_simulation.physics.simulation import Simulation
@@ -44,7 +43,6 @@ from com_simulation.physics.world_builder import build_world
 RATE = 250.0  # 1/s, as in the demo
 FROM, UNTIL, HZ = 3.6, 7.6, 8.0  # s of balancing, and pictures a second
 PANEL = (3.9, 3.9)  # inches, at 100 dots per inch
-COLORS = 64  # of all frames together
 AZIMUTH_DEG, ELEVATION_DEG = 62.0, 8.0  # of the camera, from the robot's left and front
 
 
@@ -168,21 +166,7 @@ def main() -> None:
         draw(pair, model, shape, soles, camera)
         for pair in zip(wrong, right, strict=True)
     ]
-    together = Image.fromarray(np.concatenate([np.asarray(p) for p in pictures]))
-    palette = together.quantize(COLORS, Image.Quantize.FASTOCTREE)
-    first, *others = [
-        p.quantize(palette=palette, dither=Image.Dither.NONE) for p in pictures
-    ]
-    data = io.BytesIO()
-    options = {
-        "save_all": True,
-        "append_images": others,
-        "duration": 1000.0 / HZ,
-        "loop": 0,
-    }
-    first.save(data, "PNG", optimize=True, **options)
-    write_file(output, data.getvalue())
-    print(f"{output}: {len(data.getvalue()) / 1e6:.2f} MB")
+    save(pictures, HZ, output)
 
 
 if __name__ == "__main__":
