@@ -39,7 +39,9 @@ def walker(tmp_path):
 )
 def test_examples_are_short_and_listed(path):
     assert len(path.read_text().splitlines()) <= 40
-    assert path.name in (EXAMPLES / "README.md").read_text()
+    listed = (EXAMPLES / "README.md").read_text()
+    assert f"![{path.stem}](../docs/images/example_{path.stem}.png)" in listed
+    assert f"`{path.name}`" in listed
     assert f"examples/{path.name}" in path.read_text()
 
 
