@@ -163,7 +163,8 @@ def balance_page(kept: Run, loose: Run, figures: Mapping[str, Any]) -> str:
     )
     table = html.table(("figure", "value", "unit"), rows, words=1)
     words = html.element("p", "Errors are the largest horizontal ones.")
-    parts = html.svg(figure), words, table, html.svg(robot)
+    posture = html.folded("The robot", html.svg(robot))
+    parts = html.svg(figure), words, table, posture
     fell = bool(kept.fell or figures.get("fell"))
     return html.report(TITLE, verdict, *parts, then=then, failed=fell)
 

@@ -31,6 +31,7 @@ from com_model.html import (
     bullets,
     coordinates,
     element,
+    folded,
     number,
     report,
     svg,
@@ -214,18 +215,20 @@ def segments(table_model: RobotModel, result: Identification) -> list[Raw]:
     return [
         table(("CoM against the plates", "RMS (mm)"), residuals),
         bullets(issues_of(result), css="warning"),
-        element("h2", "Segments"),
-        element("p", note),
-        table(
-            (
-                "segment",
-                "mass by the table (kg)",
-                "identified (kg)",
-                "CoM moved by (mm)",
+        folded(
+            "Segments",
+            element("p", note),
+            table(
+                (
+                    "segment",
+                    "mass by the table (kg)",
+                    "identified (kg)",
+                    "CoM moved by (mm)",
+                ),
+                rows,
             ),
-            rows,
+            svg(robot_figure(own, own.neutral, "As identified, all joints at 0")),
         ),
-        svg(robot_figure(own, own.neutral, "As identified, all joints at 0")),
     ]
 
 
@@ -264,9 +267,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         parts = [
             first,
             *segments(model, found),
-            element("h2", "Trials"),
-            table(head, rows),
-            *others,
+            folded("Trials", table(head, rows), *others),
         ]
         title = f"Centre of mass of a person of {arguments.height:g} m and {arguments.mass:g} kg"
         page = report(title, f"{gain(found)} {verdict}", *parts, then=THEN)

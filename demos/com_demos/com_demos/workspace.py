@@ -220,7 +220,8 @@ def _write(
         "How it is computed: docs/derivations.md#workspace-of-the-centre-of-mass",
     )
     parts = html.image(png, "workspace"), *_tables(workspace, standing)
-    page = html.report(title, verdict, *parts, html.svg(robot), then=then)
+    posture = html.folded("The robot", html.svg(robot))
+    page = html.report(title, verdict, *parts, posture, then=then)
     arguments.output.mkdir(parents=True, exist_ok=True)
     path = arguments.output / f"{model.name}_com_workspace.png"
     for file, content in ((path, png), (path.with_suffix(".html"), page)):

@@ -54,6 +54,16 @@ def element(tag: str, *parts: object, css: str = "") -> Raw:
     return Raw(f"<{tag}{attribute}>{''.join(escape(part) for part in parts)}</{tag}>")
 
 
+def folded(title: object, *parts: object) -> Raw:
+    """Makes a section of which only the title shows until the reader opens it.
+
+    Args:
+        title: Its title.
+        parts: Its content; nothing that must be seen, such as a warning.
+    """
+    return element("details", element("summary", title), *parts)
+
+
 def bullets(lines: Iterable[object], css: str = "") -> Raw:
     """Makes a list; empty where there are no lines.
 

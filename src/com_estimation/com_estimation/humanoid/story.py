@@ -137,14 +137,15 @@ def story_page(story: Story, title: str, notes: Iterable[str] = ()) -> str:
     parts = [
         html.svg(_figure(story)),
         html.bullets(notes, css="warning"),
-        html.element("h2", "What happened"),
-        html.element("p", "These are the dotted lines of the figure."),
-        html.table(("time (s)", "what"), lines, words=1),
-        html.element("h2", "What is wrong at the end"),
         html.table(
-            ("culprit", "since", "how much"),
+            ("wrong at the end", "since", "how much"),
             culprits or [("none is named", "", "")],
             words=2,
+        ),
+        html.folded(
+            "What happened",
+            html.element("p", "These are the dotted lines of the figure."),
+            html.table(("time (s)", "what"), lines, words=1),
         ),
     ]
     then = (

@@ -17,7 +17,7 @@ from com_identification.health.changes import RecordComparison
 from com_identification.health.records import Record, library
 from com_model import html
 from com_model.files import write_file
-from com_model.plotting import plain_text
+from com_model.plotting import plain_text, style_axes
 from com_model.text import listing
 
 _HEAD = ("robot", "serial", "taken", "source", "path")
@@ -112,6 +112,8 @@ def history_figure(
                 panel.axvline(
                     datetime.fromisoformat(step.new.taken), color="r", alpha=0.3
                 )
+    for panel in panels:
+        style_axes(panel)
     figure.autofmt_xdate()
     return figure
 
@@ -137,7 +139,11 @@ def history_page(
         f"History of the centres of mass of {name} {serial}".strip(),
         f"At the last of {len(records)} identifications: {'; '.join(changes) or 'no change'}.",
         html.svg(history_figure(records, steps)),
-        html.bullets(history_text(records, steps, false_alarms).splitlines()[1:]),
+        html.bullets(records[-1].issues, css="warning"),
+        html.folded(
+            "Every identification",
+            html.bullets(history_text(records, steps, false_alarms).splitlines()[1:]),
+        ),
         then=[
             "Inspect what has changed, then identify again. The newest corrected URDF: "
             f"`ros2 run com_identification com_health export {export}`",

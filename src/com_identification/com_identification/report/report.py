@@ -24,6 +24,7 @@ from com_model.html import (
     bar,
     bullets,
     element,
+    folded,
     number,
     plus_minus,
     report,
@@ -150,13 +151,7 @@ def report_page(contents: Contents) -> str:
         _sensor_errors(contents),
         _identifiability(contents),
         _postures(contents),
-        _wrenches(contents),
         _recording(contents),
-        svg(
-            robot_figure(
-                contents.model, contents.model.neutral, "The URDF, all joints at 0"
-            )
-        ),
         then=[
             "Use corrected.urdf if the CoM in postures left out of the fit is as good as in the "
             "rest. In the folder of this page: `ros2 run com_model audit corrected.urdf`",
@@ -181,7 +176,12 @@ def _summary(contents: Contents) -> Raw:
         name = f"mass by the feet; {number(total.model_mass, 3)} kg in the URDF"
         figures.append((name, f"{plus_minus(total.mass, total.mass_std, 3)} kg"))
     cells = [element("div", element("b", value), name) for name, value in figures]
-    issues = (*issues_of(found), *(total.reasons if total is not None else ()))
+    issues = (
+        *issues_of(found),
+        *(total.reasons if total is not None else ()),
+        *contents.issues,
+        *contents.notes,
+    )
     return Raw(element("div", *cells, css="figures") + bullets(issues, "warning"))
 
 
@@ -217,7 +217,6 @@ def _fit(contents: Contents) -> Raw:
             f"{number(found.variance_factor, 2)}; above {number(found.variance_limit, 2)}, errors "
             "are larger than the priors.",
         )
-        + residual_plot(contents.fits)
     )
 
 
@@ -249,13 +248,18 @@ def _parameters(contents: Contents) -> Raw:
         words += " Masses are taken as known (settings: prior.mass_std_fraction)."
     bounds = [f"{name}: at the bounds of its shapes" for name in found.at_bound]
     links = ", ".join(contents.changed) or "none"
-    return Raw(
-        element("h2", "Centres of mass of the links")
-        + element("p", words)
-        + table(head, rows, words=1)
-        + bullets(bounds)
-        + element("p", f"Links with new values in the corrected URDF: {links}.")
-        + bullets(contents.kept)
+    return folded(
+        "Centres of mass of the links",
+        element("p", words),
+        table(head, rows, words=1),
+        svg(
+            robot_figure(
+                contents.model, contents.model.neutral, "The URDF, all joints at 0"
+            )
+        ),
+        bullets(bounds),
+        element("p", f"Links with new values in the corrected URDF: {links}."),
+        bullets(contents.kept),
     )
 
 
@@ -279,14 +283,16 @@ def _sensor_errors(contents: Contents) -> Raw:
         "offset − elasticity times effort. Multiply a torque constant K of M = K I by 1 + "
         "the gain of the joint's effort."
     )
-    title = element("h2", "Constant errors of the sensors")
-    return Raw(title + element("p", words) + table(head, rows, words=1))
+    return folded(
+        "Constant errors of the sensors",
+        element("p", words),
+        table(head, rows, words=1),
+    )
 
 
 def _identifiability(contents: Contents) -> Raw:
     what = contents.found.identifiability
     parts = [
-        element("h2", "Identifiability"),
         element(
             "p",
             f"Of {what.unknowns} parameters the postures determine {what.rank} combinations, "
@@ -307,7 +313,7 @@ def _identifiability(contents: Contents) -> Raw:
                 *([f"and {more} more"] if more > 0 else []),
             ]
             parts += [element("p", head), bullets(shown)]
-    return Raw("".join(parts))
+    return folded("Identifiability", *parts)
 
 
 def _postures(contents: Contents) -> Raw:
@@ -352,15 +358,19 @@ def _postures(contents: Contents) -> Raw:
         f"{cause}: {number(seconds, 1)} s"
         for cause, seconds in sorted(contents.tally.items())
     ]
-    return Raw(
-        element("h2", "Postures")
-        + element("p", "Blue: captured as a posture. Grey: stationary, but refused.")
-        + timeline_plot(spans, contents.seconds)
-        + _long_table(head, rows, 1)
-        + element("p", "Time of the recording by cause:")
-        + bullets(tally)
-        + (element("p", "Stationary, but not postures:") + _long_table(why, refused, 2))
-        * bool(refused)
+    return folded(
+        "Postures",
+        residual_plot(contents.fits),
+        element("p", "Blue: captured as a posture. Grey: stationary, but refused."),
+        timeline_plot(spans, contents.seconds),
+        _long_table(head, rows, 1),
+        element("p", "Time of the recording by cause:"),
+        bullets(tally),
+        Raw(
+            element("p", "Stationary, but not postures:") + _long_table(why, refused, 2)
+        )
+        if refused
+        else "",
     )
 
 
@@ -373,26 +383,20 @@ def _long_table(
     return Raw(table(head, rows[:shown], words=words) + left)
 
 
-def _wrenches(contents: Contents) -> Raw:
-    good = element("p", "Sign, axes, units and weight are plausible.")
-    found = bullets(contents.issues, "warning") or good
-    return Raw(element("h2", "Check of the feet's sensors") + found)
-
-
 def _recording(contents: Contents) -> Raw:
     rows = [(t.role, t.messages, t.name, t.type_name) for t in contents.topics]
     drop = contents.dropped
-    return Raw(
-        element("h2", "The recording")
-        + table(("input", ""), contents.inputs.items(), words=1)
-        + element("p", f"{number(contents.seconds, 1)} s of joint states.")
-        + table(("read as", "messages", "topic", "type"), rows, words=2)
-        + element(
+    good = "" if contents.issues else " Sign, axes, units and weight are plausible."
+    return folded(
+        "The recording",
+        table(("input", ""), contents.inputs.items(), words=1),
+        element("p", f"{number(contents.seconds, 1)} s of joint states.{good}"),
+        table(("read as", "messages", "topic", "type"), rows, words=2),
+        element(
             "p",
             f"Readings left out: {drop.late} older than the one before, {drop.repeated} repeated, "
             f"{drop.unusable} not finite or unusable; time jumped back {drop.restarts} times.",
-        )
-        + bullets(contents.notes, "warning")
+        ),
     )
 
 

@@ -20,7 +20,7 @@ from com_identification.tip_over.fit import COM_LIMIT, TipFit, cross_validate, f
 from com_identification.tip_over.quasi_static import QuasiStatic, joint_errors_document
 from com_model import RobotModel
 from com_model.arrays import Array
-from com_model.html import bullets, element, number, plus_minus, report, svg, table
+from com_model.html import bullets, folded, number, plus_minus, report, svg, table
 from com_model.plotting import BLUE, FAINT, INK, new_figure, plain_text, style_axes
 from com_model.urdf.editing import edit_inertials
 
@@ -162,11 +162,12 @@ def report_page(comparison: TipComparison) -> str:
         f"{fit} explains the tip angles to {means[fit]:.2f} deg on average; the best of the others "
         f"is {best}, {means[best]:.2f} deg.",
         svg(plot_angles(comparison)),
-        element("h2", "What explains the measured angles"),
-        table(("parameter", "found"), parameters),
-        element("h2", "Tests that the fit has not seen"),
-        table(("left out", "mean error (deg)"), left_out),
+        table(("tests that the fit has not seen", "mean error (deg)"), left_out),
         bullets(comparison.notes),
+        folded(
+            "What explains the measured angles",
+            table(("parameter", "found"), parameters),
+        ),
         then=then,
     )
 

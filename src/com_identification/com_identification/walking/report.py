@@ -12,7 +12,7 @@ from com_model.arrays import Array
 from com_model.html import (
     bullets,
     coordinates,
-    element,
+    folded,
     number,
     plus_minus,
     report,
@@ -77,9 +77,11 @@ def report_page(result: WalkResult) -> str:
             )
         )
     ]
-    for title, lines, head, rows in sections(result):
-        parts += [element("h2", title), bullets(lines)]
-        parts += [table(head, rows, len(head) - 1)] if rows else []
+    (_, found, *_), tests, *details = sections(result)
+    parts.append(bullets(found))
+    for title, lines, head, rows in (tests, *details):
+        content = bullets(lines), table(head, rows, len(head) - 1)
+        parts += content if title == tests[0] else [folded(title, *content)]
     after, before = (coordinates(std, "mm", scale=1e3) for std in _spreads(result))
     failed = [
         f"{g.name}: {g.text}" for g in result.gates if g.required and not g.passed

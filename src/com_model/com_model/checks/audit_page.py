@@ -5,7 +5,7 @@ import shlex
 
 from com_model.checks.audit import AuditReport
 from com_model.exceptions import ComModelError
-from com_model.html import Raw, element, number, report, svg, table
+from com_model.html import Raw, element, folded, number, report, svg, table
 from com_model.model import RobotModel
 from com_model.plotting import robot_figure
 
@@ -35,13 +35,13 @@ def audit_page(found: AuditReport, robot: str | bytes) -> str:
         "Masses that look right can still be wrong. A recording of the robot shows what they are: "
         "docs/tutorial_identification.md",
     )
-    picture, *masses = _robot(found, robot) or [Raw("")]
+    picture, masses = _robot(found, robot) or ("", "")
     return report(
         f"Audit of {found.title}",
         verdict,
         picture,
         issues,
-        *masses,
+        masses,
         then=then,
         failed=not found.ok,
     )
@@ -73,5 +73,5 @@ def _robot(found: AuditReport, robot: str | bytes) -> list[Raw]:
     ]
     head = ("link", "mass (kg)", "CoM x (mm)", "y (mm)", "z (mm)")
     words = "By the URDF, each CoM in its link's own frame. A URDF has no standard deviations."
-    heading = element("h2", "Masses of the links")
-    return [svg(figure), heading, element("p", words), table(head, rows)]
+    masses = folded("Masses of the links", element("p", words), table(head, rows))
+    return [svg(figure), masses]

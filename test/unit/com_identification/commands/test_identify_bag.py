@@ -112,7 +112,7 @@ def test_the_report_needs_no_other_file_and_holds_no_date(done, robot):
     for words in (
         "Total CoM before and after",
         "l_thigh",
-        "Check of the feet",
+        "Sign, axes, units and weight are plausible",
         "combinations",
     ):
         assert words in page

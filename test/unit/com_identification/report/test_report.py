@@ -126,6 +126,15 @@ def test_numbers_have_units_and_what_is_taken_as_known_is_said(contents, scene):
     assert "± 0.000" not in page
 
 
+def test_nothing_that_warns_is_folded(contents):
+    page = report_page(replace(contents, issues=["a sign is wrong"], notes=["late"]))
+    top, *folded = page.split("<details>")
+    assert "a sign is wrong" in top
+    assert "late</li>" in top
+    assert folded
+    assert not any('class="warning"' in part for part in folded)
+
+
 def test_the_summary_leaves_outliers_out_and_says_so(contents):
     good = replace(contents.found.residual, rms=0.00123)
     found = replace(
@@ -134,7 +143,7 @@ def test_the_summary_leaves_outliers_out_and_says_so(contents):
         residual=replace(good, rms=0.0756),
         without_outliers=replace(contents.found.without_outliers, residual=good),
     )
-    summary = report_page(replace(contents, found=found)).split("<h2>")[0]
+    summary = report_page(replace(contents, found=found)).split("<details>")[0]
     assert "<b>39 of 40</b>postures in the fit" in summary
     assert "1.23 mm" in summary
     assert "75.60 mm" not in summary
