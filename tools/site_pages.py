@@ -35,6 +35,8 @@ LINK = re.compile(r"(?<!\\)(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
 WORKER = (
     "iframe-worker.js"  # by this name the theme does not fetch its own from the network
 )
+MATH = re.compile(r"\$\$(?P<block>.+?)\$\$|`[^`\n]*`|\$(?P<inline>[^$]+)\$", re.DOTALL)
+"""A formula, or code, in which a dollar begins none."""
 IMAGES = (".png", ".gif", ".svg", ".jpg")
 
 
@@ -151,8 +153,29 @@ def follow_links(source: str, pages: dict[str, str], top: Path) -> str:
             raise SystemExit(f"{source}: there is no {path}")
         return text if text.startswith("`") else f"{text} (`{path.lstrip('./')}`)"
 
-    parts = re.split(r"(^```.*?^```)", here.read_text(), flags=re.DOTALL | re.MULTILINE)
+    text = here.read_text()
+    parts = re.split(r"(^```.*?^```)", text, flags=re.DOTALL | re.MULTILINE)
+    if "$$" in text:
+        parts = [p if p.startswith("```") else MATH.sub(formula, p) for p in parts]
     return "".join(p if p.startswith("```") else LINK.sub(moved, p) for p in parts)
+
+
+def formula(match: re.Match[str]) -> str:
+    """MathML of a formula, which browsers draw without a script.
+
+    Args:
+        match: Of MATH; code stays as it is.
+    """
+    from latex2mathml.converter import convert  # only `make docs` installs it
+
+    latex = match["block"] or match["inline"]
+    if latex is None:
+        return match[0]
+    numbered = re.sub(r"\\tag{(\d+)}", r"\\qquad (\1)", latex)
+    if match["block"]:
+        return str(convert(numbered, display="block"))
+    # at the begin of a line Markdown takes the tag math for that of a block
+    return f"<span>{convert(numbered)}</span>"
 
 
 def settings(nav: list[dict[str, Any]], work: Path) -> dict[str, Any]:

@@ -80,6 +80,9 @@ def test_it_is_built_without_a_warning_and_searched_without_network(tmp_path):
     if importlib.util.find_spec("mkdocs") is None:
         pytest.skip("needs tools/requirements/docs.txt (make docs)")
     assert tool.main(["--output", str(tmp_path / "site")]) == 0
+    derived = (tmp_path / "site" / "explanation" / "derivations.html").read_text()
+    assert derived.count("<math") > 400
+    assert "$$" not in derived
     with Browser(tmp_path / "profile") as browser:
         browser.open((tmp_path / "site" / "index.html").as_uri())
         place = "document.querySelector('.md-search__input')"
