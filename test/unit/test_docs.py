@@ -147,6 +147,12 @@ def test_the_first_picture_of_a_page_moves(page: str, name: str) -> None:
     assert b"acTL" in data[: data.index(b"IDAT")]
 
 
+def test_every_picture_is_on_a_page() -> None:
+    pages = "".join(path.read_text() for path in documents())
+    for path in tracked("docs/images/*"):
+        assert f"images/{path.name})" in pages, path
+
+
 def test_no_picture_is_large():
     for path in tracked("docs/images/*", "*/docs/images/*", "*.png", "*.svg"):
         assert path.stat().st_size < 400 * 1024, path
