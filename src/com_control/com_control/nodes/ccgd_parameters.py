@@ -44,7 +44,7 @@ class WalkDefaults:
     )
     com_height: float = live_parameter(
         0.0,
-        "m, of the CoM over the soles; 0: 98 % of that at which it stands",
+        "m, of the CoM over the soles; 0: 98 % of that when nominal, but no higher than it is",
         (0.0, 10.0),
     )
     method: str = live_parameter("refined", "of the joints' angles", choices=METHODS)

@@ -88,8 +88,10 @@ def complete_request(request: WalkRequest, biped: Biped, stance: Stance) -> Walk
         com_height=sizes.com_height,
     )
     request = request.with_defaults(configured)
-    # a little lower than as the robot stands: knees are not straight
-    height = request.com_height or 0.98 * float(stance.com[2])
+    # a little lower than in the nominal posture: knees are not straight. A walk ends as low as it
+    # was walked: the next one must not begin to sink there
+    nominal = find_stance(biped, biped.posture).com[2]
+    height = request.com_height or float(min(stance.com[2], 0.98 * nominal))
     left, right = stance.feet
     # height and length of a step over the height of the CoM
     fitting = WalkRequest(

@@ -237,6 +237,18 @@ def test_a_walk_goes_on_from_where_another_stopped(itu):
     assert left.y - right.y == pytest.approx(0.13, abs=1e-3)
 
 
+def test_walks_one_after_the_other_do_not_sink(robots):
+    biped, _ = robots("hoap2")
+    walker, q = Walker(biped), biped.posture
+    stands, heights = find_stance(biped, q).com[2], []
+    for given in (None, None, None, 0.9 * stands, None, None):
+        request = WalkRequest(steps=2, step_length=0.0, com_height=given)
+        q = walker.plan(request, q).path.q[-1]
+        heights.append(find_stance(biped, q).com[2])
+    expected = [0.98 * stands] * 3 + [0.9 * stands] * 3
+    assert heights == pytest.approx(expected, abs=1e-4)
+
+
 def test_instants_tell_step_and_swing(itu):
     _, _, _, walk = itu
     assert (walk.instant(0.0).step, walk.instant(0.0).swing) == (0, "")
