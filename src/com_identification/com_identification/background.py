@@ -5,6 +5,7 @@ process can also be ended at any time, which is how it is cancelled; it writes n
 """
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -165,8 +166,10 @@ def work(descriptor: int) -> None:
     with _end_with_parent():
         task = connection.recv()
     threading.Thread(target=_watch, args=(connection,), daemon=True).start()
-    # nodes that follow sensors go first
+    # nodes that follow sensors go first; no message is received here
     os.nice(5)
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
 
     def send(message: object) -> None:
         with _end_with_parent():

@@ -38,8 +38,9 @@ with its traceback, and ends no node: the message is dropped, the request refuse
 again. A timer that raises an error of the suite ends the node, which cannot work with what it has.
 
 Every stamped message goes through com_ros.stream first: a node that is too slow uses the newest
-one, stamps that jump are held back (com_ros.stream), and numbers that cannot be are dropped
-(com_ros.input_limits); each is counted and reported on /diagnostics with how to fix it.
+one, stamps that jump are held back (com_ros.stream), bytes that are no message and numbers that
+cannot be are dropped (com_ros.input_limits); each is counted and reported on /diagnostics, with how
+to fix it.
 
 One clock policy: a sample's time is its stamp, or the node's clock at receipt where the stamp is
 zero; values are combined by these times, so that a replayed bag gives the same result. Only the
@@ -458,8 +459,18 @@ class RobotNode(Node, Generic[P]):
             *on_jump,
         )
         sensor = topic if kind in SENSORS else ""
-        deliver = self._guarded(stream.update, sensor, Reader(kind))
-        backlog = Backlog(self, kind, topic, depth, deliver)
+        read, deliver = Reader(kind), self._guarded(stream.update, sensor)
+
+        def receive(data: Any) -> None:
+            try:
+                msg = read(data) if type(data) is bytes else data
+            except Exception as error:
+                problem = f"bytes on {stream.topic} are no {kind.__name__}: {error}"
+                self.faults.add("undecodable", stream.topic, problem)
+            else:
+                deliver(msg)
+
+        backlog = Backlog(self, kind, topic, depth, receive)
         if sensor:
             self.lockstep.sensors.append(backlog.subscription)
         self._backlogs.append(backlog)
@@ -584,24 +595,19 @@ class RobotNode(Node, Generic[P]):
             self.get_logger().error(traceback.format_exc())
 
     def _guarded(
-        self,
-        callback: Callable[..., None],
-        sensor: str = "",
-        read: Reader | None = None,
+        self, callback: Callable[..., None], sensor: str = ""
     ) -> Callable[..., None]:
-        """A callback whose exceptions, or those of read for bytes, drop the message.
+        """A callback whose exceptions drop the message.
 
         With a sensor's topic a simulator that waits gets its answer after it.
         """
 
         def guarded(msg: Any, *more: Any) -> None:
             try:
-                msg = read(msg) if read and type(msg) is bytes else msg
                 callback(msg, *more)
             except Exception as error:
-                kind = read.kind.__name__ if read is not None else type(msg).__name__
-                self._report_bug(f"a {kind} was dropped", error)
-            if sensor and self.lockstep.awaited and type(msg) is not bytes:
+                self._report_bug(f"a {type(msg).__name__} was dropped", error)
+            if sensor and self.lockstep.awaited:
                 self.lockstep.received(sensor, stamp_to_ns(msg.header.stamp))
 
         return guarded

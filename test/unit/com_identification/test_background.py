@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -17,7 +18,7 @@ PATIENCE = 250.0  # s, of a busy machine: nothing here takes that long
 
 # A module that another process can import, too.
 TASKS = """
-import os, signal, time
+import os, resource, signal, time
 from com_identification.background import BackgroundJob
 from com_identification.exceptions import PostureError
 
@@ -25,6 +26,10 @@ class Pid:
     def __call__(self, progress):
         progress(0.5, "half")
         return os.getpid()
+
+class Memory:
+    def __call__(self, progress):
+        return resource.getrlimit(resource.RLIMIT_DATA)
 
 class Refuses:
     def __call__(self, progress):
@@ -82,6 +87,16 @@ def test_a_result_comes_from_another_process(tasks):
     assert outcome.problem == ""
     assert outcome.value != os.getpid()
     assert (job.progress, job.step) == (0.5, "half")
+
+
+def test_a_nodes_limit_of_memory_is_not_that_of_its_computations(tasks):
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (2**40, hard))
+    try:
+        outcome = BackgroundJob(tasks.Memory()).wait(PATIENCE)
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+    assert outcome.value == (hard, hard)
 
 
 def test_analyse_walk_reports_its_progress():
