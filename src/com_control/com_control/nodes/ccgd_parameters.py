@@ -23,7 +23,7 @@ class WalkDefaults:
     side_step: float = live_parameter(
         0.0, "m to the left, of each pair of steps", (-2.0, 2.0)
     )
-    turn: float = live_parameter(0.0, "rad to the left, of each step", (-1.6, 1.6))
+    turn: float = live_parameter(0.0, "rad to the left, of each step", (-1.57, 1.57))
     climb: float = live_parameter(0.0, "m, of each step", (-1.0, 1.0))
     half_width: float = live_parameter(
         0.0, "m, of each foot from the middle line; 0: as it stands", (0.0, 2.0)
