@@ -15,8 +15,7 @@ The last line is one JSON object:
     raw                         requests, and messages on topics, that are none
     exits                       a node ended
     deaf                        it did not answer a request for its parameters within 10 s
-    tracebacks                  in a node's log: a bug, which became a refusal, or bytes on a topic
-                                that are no message
+    tracebacks                  in a node's log: a bug, which became a refusal
     by_node                     the same for each node
 """
 
@@ -103,7 +102,7 @@ def main() -> int:
         for key in ("services", "requests", "raw", "exits", "deaf", "tracebacks")
     }
     print(json.dumps({"nodes": len(results), **totals, "by_node": by_node}))
-    return int(totals["exits"] + totals["deaf"] > 0)
+    return int(totals["exits"] + totals["deaf"] + totals["tracebacks"] > 0)
 
 
 def fuzz_node(work: tuple[str, int]) -> dict[str, int]:
