@@ -105,7 +105,8 @@ def balance(case: tuple[str, str]) -> Sway:
             simulation.lead(sent, command.velocity)
             if command.step is not None and fault != "tilts":
                 com = command.step.com
-                path = path or sway(com, SWAY * float(com[2]))
+                room = command.step.frame.corners, session.options.margin
+                path = path or sway(com, SWAY * float(com[2]), *room)
                 session.set_desired_com(*path.sample(reading.time - SETTLE))
         if session.state in (BalancePhase.HOLDING, BalancePhase.FALLEN):
             result.reason = result.reason or session.reason

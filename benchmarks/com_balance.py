@@ -78,7 +78,7 @@ def follow(kind: str, begin: float) -> tuple[DesiredCom, float]:
         if kind == "squat":
             return squat(com, 0.03, count=1)
         return (
-            sway(com, 0.03, count=1)
+            sway(com, 0.03, corners, BalanceOptions().margin, count=1)
             if kind == "sway"
             else reach(com, corners, BalanceOptions().margin)
         )

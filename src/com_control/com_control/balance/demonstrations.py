@@ -28,16 +28,26 @@ def squat(com: Array, depth: float, count: int = 2) -> JointPath:
     return JointPath.through([com, *[low, com] * count], STEP_TIME)
 
 
-def sway(com: Array, width: float, count: int = 2) -> JointPath:
-    """Moves the CoM to the left and to the right by the same distance, and back.
+def sway(
+    com: Array, width: float, corners: Array, margin: float, count: int = 2
+) -> JointPath:
+    """Moves the CoM to the left and to the right of the middle of its room, and back.
+
+    So a robot that is stopped while it sways and sways again does not get ever closer to the edge.
 
     Args:
         com: (3,) m, where it begins, balance frame.
-        width: m, to either side.
+        width: m, to either side, as far as there is room.
+        corners: (k, 2) m, hull of the soles, counter-clockwise: BalanceFrame.corners.
+        margin: m, distance of the CoM from their edge.
         count: number of repetitions.
     """
-    way = np.array([0.0, width, 0.0])
-    return JointPath.through([com, *[com + way, com - way] * count, com], STEP_TIME)
+    left, right = (_reached(com, corners, margin, (0.0, side)) for side in (1.0, -1.0))
+    room = 0.5 * float(left[1] - right[1])
+    way = np.array([0.0, min(width, room), 0.0])
+    middle = 0.5 * (left + right)
+    turns = [middle + way, middle - way] * count
+    return JointPath.through([com, *turns, com], STEP_TIME)
 
 
 def reach(com: Array, corners: Array, margin: float) -> JointPath:
@@ -48,20 +58,22 @@ def reach(com: Array, corners: Array, margin: float) -> JointPath:
         corners: (k, 2) m, hull of the soles, counter-clockwise: BalanceFrame.corners.
         margin: m, distance of the CoM from their edge.
     """
-    outline = as_array("corners", corners, (None, 2))
-    far = 10.0 * float(np.abs(outline - com[:2]).max())
     points = [com]
     for direction in ((-1.0, 0.0), (1.0, 0.0), (0.0, 1.0), (0.0, -1.0)):
-        points += [_reached(com, outline, margin, far * np.array(direction)), com]
+        points += [_reached(com, corners, margin, direction), com]
     return JointPath.through(points, STEP_TIME)
 
 
-def _reached(com: Array, corners: Array, margin: float, way: Array) -> Array:
-    """The farthest point (3,) in a direction (2,) that keeps the margin, times 0.9."""
+def _reached(
+    com: Array, corners: Array, margin: float, direction: tuple[float, float]
+) -> Array:
+    """The farthest point (3,) in a direction that keeps the margin, at 0.9 of the way."""
+    outline = as_array("corners", corners, (None, 2))
+    way = 10.0 * float(np.abs(outline - com[:2]).max()) * np.array(direction)
     least, most = 0.0, 1.0
     for _ in range(40):
         middle = 0.5 * (least + most)
-        _, outside = hold_inside(corners, com[:2] + middle * way, margin)
+        _, outside = hold_inside(outline, com[:2] + middle * way, margin)
         least, most = (least, middle) if outside else (middle, most)
     return com + np.append(0.9 * least * way, 0.0)
 
@@ -72,7 +84,9 @@ DEPTH = 0.12  # of the CoM's height, of squat and sway
 
 _MAKERS: dict[str, Callable[[BalanceStep, float], JointPath]] = {
     "squat": lambda step, _: squat(step.com, DEPTH * float(step.com[2])),
-    "sway": lambda step, _: sway(step.com, DEPTH * float(step.com[2])),
+    "sway": lambda step, margin: sway(
+        step.com, DEPTH * float(step.com[2]), step.frame.corners, margin
+    ),
     "reach": lambda step, margin: reach(step.com, step.frame.corners, margin),
 }
 DEMONSTRATIONS = (NONE, *_MAKERS)
@@ -83,7 +97,7 @@ class DemonstrationPlayer:
 
     Args:
         name: one of DEMONSTRATIONS; "none": nothing is played.
-        margin: m, distance of the CoM from the edge of the soles, for "reach".
+        margin: m, distance of the CoM from the edge of the soles.
     """
 
     def __init__(self, name: str, margin: float) -> None:

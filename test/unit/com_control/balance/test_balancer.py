@@ -202,7 +202,13 @@ COM = np.array([0.01, 0.0, 0.25])
 
 
 @pytest.mark.parametrize(
-    "demonstration", [squat(COM, 0.03), sway(COM, 0.03), reach(COM, CORNERS, 0.01)]
+    "demonstration",
+    [
+        squat(COM, 0.03),
+        sway(COM, 0.03, CORNERS, 0.01),
+        sway(COM, 0.1, CORNERS, 0.01),
+        reach(COM, CORNERS, 0.01),
+    ],
 )
 def test_demonstrations_are_smooth_and_come_back(demonstration):
     step = 1e-5
@@ -224,9 +230,17 @@ def test_how_far_they_go():
     assert min(squat(COM, 0.03).sample(t)[0][2] for t in times) == pytest.approx(
         0.22, abs=1e-4
     )
-    sides = [sway(COM, 0.03).sample(t)[0][1] for t in times]
-    assert min(sides) == pytest.approx(-0.03, abs=2e-3)
-    assert max(sides) == pytest.approx(0.03, abs=2e-3)
+    # from the side, too, a sway is about the middle, and no wider than there is room
+    for side, width, swayed in (
+        (0.0, 0.03, 0.03),
+        (0.05, 0.03, 0.03),
+        (0.0, 0.1, 0.054),
+    ):
+        begin = COM + np.array([0.0, side, 0.0])
+        path = sway(begin, width, CORNERS, 0.01)
+        sides = [path.sample(t)[0][1] for t in times if 2.0 <= t <= 8.0]
+        assert min(sides) == pytest.approx(0.1 * side - swayed, abs=2e-3)
+        assert max(sides) == pytest.approx(0.1 * side + swayed, abs=2e-3)
     reaching = reach(COM, CORNERS, 0.01)
     places = np.array([reaching.sample(t)[0] for t in times])
     assert places[:, 0].max() == pytest.approx(0.01 + 0.9 * 0.03, abs=1e-3)
