@@ -5,9 +5,9 @@
 A mutant is one changed operator, number, condition or sign of the functions of one module, drawn by
 a fixed seed from all of src/. It is made in a copy of the package, which comes before it on
 PYTHONPATH. Its judges are the files of test/unit that import the module by its name; where none of
-them fails, those that import a module that does. Four each, the one named as the module first. A
-mutant that no judge fails on survives; one for which they need more than --limit seconds is counted
-apart.
+them fails, those that import a module that does; two each, those named as the module and its
+package first. A mutant that no judge fails on survives, unless one needed more than --limit
+seconds: that is counted apart.
 
 The last line is one JSON object:
     mutants, killed, survived, slow     how many; slow: no judge had failed when the time was over
@@ -33,7 +33,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-JUDGES = 4  # files of tests at most, for one mutant
+JUDGES = 2  # files of tests at most that import a module, and as many of its users
 OPERATORS = {
     ast.Add: "-",
     ast.Sub: "+",
@@ -183,7 +183,7 @@ class Judges:
             module: its name.
         """
         users = {name for name, used in self._source.items() if module in used}
-        word = module.rpartition(".")[2]
+        words = set(module.split("."))
         before: set[Path] = set()
         for wanted in ({module}, users):
             found = {
@@ -193,8 +193,15 @@ class Judges:
             } - before
             before |= found
             yield sorted(
-                found, key=lambda path: (word not in path.stem, path.stat().st_size)
+                found, key=lambda path: (-len(words & name_parts(path)), path)
             )[:JUDGES]
+
+
+def name_parts(path: Path) -> set[str]:
+    """Words of a file of tests and its folders, of which modules have the names."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    stem = parts[-1].removeprefix("test_")
+    return {*parts, stem, *stem.split("_")}
 
 
 def module_name(path: Path) -> str:
@@ -226,24 +233,27 @@ def judge(
     target.write_bytes(mutant.apply(source.read_bytes()))
     path = f"{folder}{os.pathsep}{os.environ['PYTHONPATH']}"
     words = ["-q", "-x", "-p", "no:cacheprovider", "--no-header", "--tb=no"]
-    try:
-        for tests in filter(None, judges):
+    verdict = "survived"
+    for test in (test for tests in judges for test in tests):
+        try:
             run = subprocess.run(
-                [sys.executable, "-m", "pytest", *words, *map(str, tests)],
+                [sys.executable, "-m", "pytest", *words, str(test)],
                 cwd=ROOT,
                 env=os.environ | {"PYTHONPATH": path},
                 capture_output=True,
                 text=True,
                 timeout=limit,
             )
-            if run.returncode:
-                failed = re.search(r"^(?:FAILED|ERROR) (\S+)", run.stdout, re.MULTILINE)
-                return "killed", failed[1] if failed else run.stdout[-200:]
-    except subprocess.TimeoutExpired:
-        return "slow", ""
-    finally:
-        shutil.copy2(source, target)
-    return "survived", ""
+        except subprocess.TimeoutExpired:
+            verdict = "slow"
+            continue
+        if run.returncode:
+            failed = re.search(r"^(?:FAILED|ERROR) (\S+)", run.stdout, re.MULTILINE)
+            verdict = "killed"
+            break
+    shutil.copy2(source, target)
+    by = (failed[1] if failed else run.stdout[-200:]) if verdict == "killed" else ""
+    return verdict, by
 
 
 def main() -> int:
