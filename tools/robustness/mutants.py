@@ -183,7 +183,7 @@ class Judges:
             module: its name.
         """
         users = {name for name, used in self._source.items() if module in used}
-        words = set(module.split("."))
+        words = {*module.split("."), *re.split(r"[._]", module)} - {"com"}
         before: set[Path] = set()
         for wanted in ({module}, users):
             found = {

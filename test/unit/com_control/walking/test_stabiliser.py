@@ -9,6 +9,7 @@ from com_control.exceptions import BipedError
 from com_control.walking.biped import Biped
 from com_control.walking.law_table import LAW, Body, adjust_step, find_pace, settle_sole
 from com_control.walking.stabiliser import Fault, Stabiliser, ankle_stiffness
+from com_control.walking.stabiliser_law import make_controller_state, move_ankles
 from com_control.walking.walk import WalkRequest
 from com_control.walking.walker import Walker
 from com_model.dynamics import GRAVITY
@@ -179,6 +180,24 @@ def test_a_sole_that_rocks_turns_until_its_moment_changes():
     back = settle_sole(LAW.settle_speed, error, 0.3, PERIOD, dead_time, rocks)
     assert back == pytest.approx(LAW.settle_speed * error * dead_time, rel=0.01)
     assert settle_sole(LAW.settle_speed, error, 0.3, PERIOD, dead_time, rocks) == 0.0
+
+
+@pytest.mark.parametrize("foot", [0, 1])
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_a_sole_yields_to_a_moment_about_its_own_axis(hoap2, foot, axis, sign):
+    body, state = Follower(hoap2).stabiliser.body, make_controller_state()
+    wrenches, tilts = np.zeros((2, 6)), np.zeros((2, 2))
+    wrenches[:, 2] = 0.5 * body.mass * GRAVITY
+    wrenches[foot, 3 + axis] = sign * 0.02 * wrenches[foot, 2]  # 20 mm from the origin
+    move_ankles(body, PERIOD, state, wrenches, np.zeros((2, 2)))
+    tilts[foot, axis] = sign
+    np.testing.assert_array_equal(np.sign(state.tilts), tilts)
+    # as asked for: no tilt
+    state, asked = make_controller_state(), np.zeros((2, 2))
+    asked[foot, 1 - axis] = sign * 0.02 * (1 - 2 * axis)
+    move_ankles(body, PERIOD, state, wrenches, asked)
+    np.testing.assert_array_equal(state.tilts, 0.0)
 
 
 @pytest.mark.parametrize("stiffness", [5e-324, 0.0, 8.0, np.nan])
