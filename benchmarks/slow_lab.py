@@ -25,6 +25,8 @@ from com_bags import WalkLog
 from com_control.motion.sway_tour import SwayTour, plan_hang, plan_sway
 from com_model import RobotConfig, RobotModel
 from com_model.actuators import ActuatorModel, Actuators
+from com_model.dynamics import GRAVITY
+from com_model.dynamics.link_frames import LinkFrames
 from com_model.setup import describe, to_yaml
 from com_model.urdf.editing import Inertial, edit_inertials
 from com_simulation.physics.events import Event
@@ -220,9 +222,27 @@ def draw_faults(
 
 def sway(robot: SlowRobot, seconds: float, seed: int) -> WalkLog:
     """A log of a sway on both feet."""
-    motion = plan_sway(robot.true, robot.config, seconds, seed)
+    motion = plan_sway(_leaning(robot), robot.config, seconds, seed)
     world = _world(robot, motion, None)
     return read(robot, _play(robot, world, motion, SETTLING[0]), seed)
+
+
+def _leaning(robot: SlowRobot) -> RobotModel:
+    """The robot with its torso's CoM where it leans against a pull as against a weight."""
+    pull, model = robot.faults.pull, robot.true
+    if pull is None:
+        return model
+    i, q = model.link_index(robot.torso), robot.config.nominal_posture(model)
+    high = LinkFrames(model, [robot.torso], [model.link_coms[i]]).poses(q)[1][0, 2]
+    foot = LinkFrames(robot.config.attach(model), [robot.config.feet[0].frame]).poses(
+        q
+    )[1][0, 2]
+    off = pull * (high - foot) / (GRAVITY * model.link_masses[i])
+    own = Inertial(
+        model.link_masses[i], model.link_coms[i] + off, model.link_inertias[i]
+    )
+    xml = edit_inertials(model.xml, {robot.torso: own})
+    return RobotModel.from_urdf(xml, model.frames)
 
 
 def hang(robot: SlowRobot, seconds: float, seed: int, efforts: bool = True) -> WalkLog:

@@ -182,7 +182,7 @@ def gait_parameters(
 
     Times go with that of a pendulum of the CoM's or the hips' height h, sqrt(h / g).
     Walking, the CoM is lower than standing by what keeps the knees bent when it is sideways, over
-    one foot.
+    one foot, but by half of what the legs' limits allow at most.
 
     Args:
         model: The robot.
@@ -199,6 +199,7 @@ def gait_parameters(
         width = float(max(middles) - min(middles))
         legs = [standing.p[leg.bodies[0]][2] - standing.ground for leg in limbs.legs]
         sideways = 0.125 * width**2 / float(np.mean(legs))
+        sideways = min(sideways, 0.5 * standing.lower)
         # Times of a step over a pendulum's: the longer a robot is on one foot, the more it moves
         # sideways on drives that give, and the earlier the other foot touches down (GR1, with soles
         # of 40 mm, falls at 2 and above). Without a roll at the ankle Atlas falls from 1.15 on,

@@ -101,6 +101,7 @@ class Standing:
         com: (3,) m.
         ground: m, height of the soles.
         bend: rad, of the knees at most.
+        lower: m, by which it may be lowered until a joint of a leg meets its limit.
         issues: What could not be reached.
     """
 
@@ -110,6 +111,7 @@ class Standing:
     com: Array
     ground: float
     bend: float
+    lower: float
     issues: tuple[str, ...]
 
 

@@ -157,7 +157,35 @@ class _Stance:
         ground = float(np.mean([c[:, 2].min() for c in points]))
         issues = self._check(q, R, points, com)
         bend = float(np.abs(q[self.knees] - self.straight).max())
-        return Standing(q, R, p, com, ground, bend, tuple(issues))
+        lower = min(map(self._room, self.limbs.legs, self.knees, [q] * len(self.knees)))
+        return Standing(q, R, p, com, ground, bend, lower, tuple(issues))
+
+    def _room(self, leg: Leg, knee: int, q: Array) -> float:
+        """By how much a leg may be lowered, m, until a limit of its pitch joints.
+
+        Its bones are of one length l: bent by b it is l cos(b / 2) long, and as the knee bends
+        further by d, hip and ankle turn back by d / 2.
+        """
+        own = [(b, rate) for b, rate in self._bending(leg, knee) if rate]
+        bend = q[knee] - self.straight[self.knees.tolist().index(knee)]
+        model, room = self.model, np.inf
+        for b, rate in own:
+            j = int(model.bodies.q_index[b])
+            limit = model.upper[j] if rate * bend > 0.0 else model.lower[j]
+            room = min(room, (limit - q[j]) / (rate * np.copysign(1.0, bend)))
+        return float(0.5 * self._length(leg) * np.sin(0.5 * abs(bend)) * max(room, 0.0))
+
+    def _bending(self, leg: Leg, knee: int) -> list[tuple[int, float]]:
+        """Joints of a leg, as bodies, and how far they turn as its knee does by 1."""
+        chain, bodies = self.pitch_joints(leg), self.model.bodies
+        axes = np.einsum("bij,bj->bi", self.R0, bodies.axis)[:, 1]
+        at = [b for b in chain if bodies.q_index[b] == knee]
+        if not at:
+            return []
+        place = chain.index(at[0])
+        beside = chain[max(place - 1, 0) : place] + chain[place + 1 : place + 2]
+        turns = [-0.5 * float(np.sign(axes[b] * axes[at[0]])) for b in beside]
+        return [(at[0], 1.0), *zip(beside, turns, strict=True)]
 
     def raise_arm(self, joints: Sequence[str], angle: float, first: Standing) -> None:
         """Turns the joint of a shoulder that is most about the forward axis, outwards.
@@ -307,20 +335,13 @@ class _Stance:
 
     def _start(self, knees: Sequence["_Knee"]) -> Array:
         """The knees bent, hips and ankles by half of it the other way."""
-        q, bodies = self.rest.copy(), self.model.bodies
-        axes = np.einsum("bij,bj->bi", self.R0, bodies.axis)[:, 1]
+        q = self.rest.copy()
         for leg, (knee, bend, straight) in zip(self.limbs.legs, knees, strict=True):
-            chain = self.pitch_joints(leg)
-            at = [b for b in chain if bodies.q_index[b] == knee]
-            bend += straight  # of the joint, as hips and ankles compensate it
-            q[knee] = bend
-            if not at:
-                continue
-            place = chain.index(at[0])
-            for b in chain[max(place - 1, 0) : place] + chain[place + 1 : place + 2]:
-                index = int(bodies.q_index[b])
-                wanted = -0.5 * bend * np.sign(axes[b] * axes[at[0]])
-                q[index] = np.clip(wanted, self.lower[index], self.upper[index])
+            turned = bend + straight  # of the joint, as hips and ankles compensate it
+            q[knee] = turned
+            for b, rate in self._bending(leg, knee)[1:]:
+                index = int(self.model.bodies.q_index[b])
+                q[index] = np.clip(rate * turned, self.lower[index], self.upper[index])
         return q
 
     def _check(self, q: Array, R: Array, points: list[Array], com: Array) -> list[str]:
