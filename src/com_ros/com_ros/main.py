@@ -18,6 +18,7 @@ import signal
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -242,7 +243,9 @@ def limit_memory() -> None:
     few bytes it would take all memory, at 1.3 s of a processor for each GiB in which the node
     does nothing else. Beyond the limit it makes none, and the message is dropped.
     """
-    used = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    # what getrusage says may be that of the process that started this one
+    pages = int(Path("/proc/self/statm").read_text().split()[5])
+    used = pages * resource.getpagesize()
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     most = used + 2**30
     if hard == resource.RLIM_INFINITY or most < hard:

@@ -95,10 +95,13 @@ def gain_powers(
         base: (R,) rows of the base, in which all torques are.
     """
     own = rows.joint >= 0
-    k = np.bincount(rows.joint[own], squares[own], unknowns.model.n_joints)
-    torques = (weights * base) @ rows.X[:, unknowns.gain_columns] ** 2
-    total = torques.sum()
-    return k + squares[base].sum() * torques / total if total > 0.0 else k
+    n = unknowns.model.n_joints
+    k: Array = np.bincount(rows.joint[own], squares[own], n).astype(np.float64)
+    torques: Array = (weights * base) @ rows.X[:, unknowns.gain_columns] ** 2
+    total = float(torques.sum())
+    if total > 0.0:
+        k = k + squares[base].sum() * torques / total
+    return k
 
 
 def posterior(

@@ -104,12 +104,12 @@ class _Knee(NamedTuple):
     """A knee.
 
     Attributes:
-        index: In q.
+        joint: Index in q.
         bend: rad, from the straight leg, about the joint's axis.
         straight: rad, of the joint, at which the leg is straight. Some robots crouch at q = 0.
     """
 
-    index: int
+    joint: int
     bend: float
     straight: float
 
@@ -140,7 +140,7 @@ class _Stance:
             self._knee(leg, sole) for leg, sole in zip(limbs.legs, soles, strict=True)
         ]
         knees = self._same_way(knees)
-        self.knees = np.array([knee.index for knee in knees])
+        self.knees = np.array([knee.joint for knee in knees])
         self.straight = np.array([knee.straight for knee in knees])
         self.bends = self.straight + eased * np.array([knee.bend for knee in knees])
         self.start = self._start(knees)
@@ -157,22 +157,25 @@ class _Stance:
         ground = float(np.mean([c[:, 2].min() for c in points]))
         issues = self._check(q, R, points, com)
         bend = float(np.abs(q[self.knees] - self.straight).max())
-        lower = min(map(self._room, self.limbs.legs, self.knees, [q] * len(self.knees)))
-        return Standing(q, R, p, com, ground, bend, lower, tuple(issues))
+        room = min(self._room(k, q) for k in range(len(self.knees)))
+        return Standing(q, R, p, com, ground, bend, room, tuple(issues))
 
-    def _room(self, leg: Leg, knee: int, q: Array) -> float:
+    def _room(self, number: int, q: Array) -> float:
         """By how much a leg may be lowered, m, until a limit of its pitch joints.
 
         Its bones are of one length l: bent by b it is l cos(b / 2) long, and as the knee bends
         further by d, hip and ankle turn back by d / 2.
+
+        Args:
+            number: Of the leg.
+            q: (n,) rad, the posture.
         """
-        own = [(b, rate) for b, rate in self._bending(leg, knee) if rate]
-        bend = q[knee] - self.straight[self.knees.tolist().index(knee)]
-        model, room = self.model, np.inf
-        for b, rate in own:
-            j = int(model.bodies.q_index[b])
-            limit = model.upper[j] if rate * bend > 0.0 else model.lower[j]
-            room = min(room, (limit - q[j]) / (rate * np.copysign(1.0, bend)))
+        leg, knee, model = self.limbs.legs[number], int(self.knees[number]), self.model
+        bend, room = float(q[knee] - self.straight[number]), np.inf
+        for b, rate in self._bending(leg, knee):
+            j, way = int(model.bodies.q_index[b]), rate * np.copysign(1.0, bend)
+            limit = model.upper[j] if way > 0.0 else model.lower[j]
+            room = min(room, (limit - q[j]) / way) if way else room
         return float(0.5 * self._length(leg) * np.sin(0.5 * abs(bend)) * max(room, 0.0))
 
     def _bending(self, leg: Leg, knee: int) -> list[tuple[int, float]]:
@@ -313,7 +316,7 @@ class _Stance:
         axes = np.einsum("bij,bj->bi", self.R0, bodies.axis)[:, 1]
         for i, k in combinations(range(len(knees)), 2):
             pair = (knees[i], knees[k])
-            index = np.array([knee.index for knee in pair])
+            index = np.array([knee.joint for knee in pair])
             turns = axes[[bodies.q_index.tolist().index(j) for j in index]]
             ways = np.sign(turns * [knee.bend for knee in pair])
             if (

@@ -212,7 +212,7 @@ def test_gains_that_torques_do_not_show_stay(robot, swayed):
     drives = Actuators(ActuatorModel(), {elbow: ActuatorModel(torque_bias_std=1.0)})
     config = replace(robot.config, actuators=drives)
     system = make_system([swayed], [False], robot.believed, config)
-    found, made = solve(system)
+    found, made, _ = solve(system)
     tied = made.joint == rows.TIED
     joints = np.flatnonzero(made.X[tied][:, system.base.gain_columns].any(axis=0))
     assert robot.believed.joint_names.index(elbow) in joints
