@@ -28,9 +28,8 @@ BEND = {"humanoid": 0.7, "quadruped": 1.5, "other": 0.9}
 """rad, of the knees in the standing posture, by kind."""
 MARGIN = 0.03  # of a joint's range, that a posture stays off its limits
 DROP = 0.3  # of the leg's length, from the hip down to the sole at least
-OFF_LINE = (
-    0.2  # rad, by which the bones of a leg that is straight at q = 0 may be off a line
-)
+# rad, by which the bones of a leg that is straight at q = 0 may be off a line; ANYmal's by 0.3
+OFF_LINE = 0.4
 LEVEL, TILTED = 1e-3, 2e-2  # m; rad: what counts as solved
 
 
@@ -275,7 +274,7 @@ class _Stance:
         lateral = [b for b in leg.bodies if abs(axes[b, 1]) > 0.7]
         return [b for b in lateral if names[b] in self.model.joint_names]
 
-    def _knee(self, leg: Leg, sole: Sole) -> "_Knee":
+    def _knee(self, leg: Leg, sole: Sole) -> _Knee:
         """The knee of a leg, and how far it bends.
 
         The knee is the pitch joint after the first that is farthest from the joints around it. It
@@ -310,7 +309,7 @@ class _Stance:
             sign = 1.0 if upper > -lower else -1.0
         return _Knee(index, float(np.clip(sign * bend, lower, upper)), straight)
 
-    def _same_way(self, knees: Sequence["_Knee"]) -> list["_Knee"]:
+    def _same_way(self, knees: Sequence[_Knee]) -> list[_Knee]:
         """The same, with knees of a left and right leg bent equally: where both have more room."""
         agreed, bodies = list(knees), self.model.bodies
         axes = np.einsum("bij,bj->bi", self.R0, bodies.axis)[:, 1]
@@ -336,7 +335,7 @@ class _Stance:
             )
         return agreed
 
-    def _start(self, knees: Sequence["_Knee"]) -> Array:
+    def _start(self, knees: Sequence[_Knee]) -> Array:
         """The knees bent, hips and ankles by half of it the other way."""
         q = self.rest.copy()
         for leg, (knee, bend, straight) in zip(self.limbs.legs, knees, strict=True):
