@@ -101,8 +101,8 @@ class Sensors:
         self._mass = float(mj.body_subtreemass[ROOT])
         self._trunk = read_trunk(mj)
 
-    def _efforts(self) -> Array:
-        """What the servos (n,) exert during a step, N m or N.
+    def efforts(self) -> Array:
+        """What the servos (n,) exerted during the last step, N m or N.
 
         MuJoCo's are those at its start. Its discrete integrator lets servos act by positions and
         velocities at the end of the step: on a stiff joint the difference is as if friction of
@@ -144,7 +144,7 @@ class Sensors:
             time=time,
             position=qpos[world.joint_qpos],
             velocity=qvel[world.joint_dof],
-            effort=self._efforts(),
+            effort=self.efforts(),
             wrenches=self._wrenches(),
             imu_orientation=imu[_XYZW],
             angular_velocity=gyro,

@@ -323,7 +323,7 @@ class Simulation:
             return
         dof = world.joint_dof
         for _ in range(steps):
-            load = world.load_friction * np.abs(data.qfrc_actuator[dof])
+            load = world.load_friction * np.abs(self._sensors.efforts())
             mj.dof_frictionloss[dof] = world.mj.dof_frictionloss[dof] + load
             mujoco.mj_step(mj, data)
 

@@ -92,9 +92,9 @@ ROBOT_BIT, GROUND_BIT = 1, 2
 
 # The discrete one (MuJoCo 4) solves servos and contacts together: stiff small joints are stable.
 _KINDS = mujoco.mjtIntegrator
-DISCRETE = getattr(_KINDS, "mjINT_DISCRETE", -1)
+DISCRETE = _KINDS.mjINT_DISCRETE
 _INTEGRATORS = {
-    "auto": _KINDS.mjINT_IMPLICITFAST if DISCRETE == -1 else DISCRETE,
+    "auto": DISCRETE,
     "euler": _KINDS.mjINT_EULER,
 }
 _TYPES = {
