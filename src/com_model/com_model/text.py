@@ -1,5 +1,6 @@
 """Text for people: names in messages (of com_model.exceptions), tables for terminals."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import NamedTuple
@@ -42,12 +43,12 @@ class Facts(NamedTuple):
     rows: Sequence[Sequence[str]] = ()
 
 
-class Shown:
+class Shown(ABC):
     """Base of objects that print themselves: as a line, in a notebook with a table."""
 
+    @abstractmethod
     def facts(self) -> Facts:
-        """Returns what is shown; for subclasses to define."""
-        raise NotImplementedError
+        """Returns what is shown."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.facts().line}>"
