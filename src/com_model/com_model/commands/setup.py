@@ -212,7 +212,7 @@ def _write_beside(robot: Path, stem: str, text: str, again: bool) -> Path:
     urdf = own[0] if own else robot.with_name(names[-1])
     if again and own:
         return write_file(urdf, text)
-    fix = "; --update or --force writes it anew"
+    fix = "; --update or --force replaces it"
     return _write_new(urdf, text, f"{robot.name} gives", fix)
 
 
