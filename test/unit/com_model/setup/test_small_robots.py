@@ -118,6 +118,16 @@ def test_a_robot_that_crouches_at_zero_bends_its_knees_as_far_as_others(biped):
     assert setup.standing.bend == pytest.approx(BEND["humanoid"], abs=0.01)
 
 
+def test_knees_a_little_off_the_line_of_the_bones_are_straight(biped):
+    # as ANYmal's, by 0.3 rad: the bend is that of the joint
+    xml = re.sub(
+        r'(_knee_joint".*?) rpy="0 0 0"', r'\1 rpy="0 0.3 0"', biped(), flags=re.DOTALL
+    )
+    setup = described(xml)
+    knee = setup.standing.q[setup.model.joint_index("l_knee_joint")]
+    assert knee == pytest.approx(BEND["humanoid"], abs=0.01)
+
+
 def test_knees_of_both_legs_bend_alike(biped):
     # Seen in a public URDF: the limits of one leg stand one joint too far down.
     lies = biped().replace(
