@@ -35,6 +35,7 @@ from com_identification.walking.unknowns import (
     Scale,
 )
 from com_model import Frame, RobotConfig, RobotModel
+from com_model.actuators import COMMON_GAIN
 from com_model.arrays import Array
 
 
@@ -143,6 +144,7 @@ def identify_slow(
         agreement(
             found, u, np.arange(len(found.information)) % 2 == 0, "odd and even blocks"
         ),
+        *_weighed(made, scale.mass, rho),
         *_steady_feet(system, made, found.z),
         *_sway_and_hang(system, made, posture),
     ]
@@ -216,6 +218,25 @@ def _held_out(made: DesignMatrix, u: SlowUnknowns) -> list[AcceptanceTest]:
             "above, a foot slipped, somebody held the robot, or torques are commands",
             rms < base,
         ),
+    ]
+
+
+def _weighed(
+    made: DesignMatrix, mass: float | None, rho: float
+) -> list[AcceptanceTest]:
+    """Whether the weighed mass is one that the torques of the legs can carry."""
+    if mass is None or not (made.joint == rows.BASE).any():
+        return []
+    # standard deviations of the gain that all drives have in common
+    limit = 2.5 * COMMON_GAIN
+    return [
+        AcceptanceTest(
+            "weighed mass",
+            f"torques as they are read carry {mass / rho:.3g} kg, and {mass:.3g} kg were weighed: "
+            f"{100.0 * (rho - 1.0):+.0f} %, limit {100.0 * limit:.0f} %. Above, another load was "
+            "weighed, it was not kg, or torques are in another unit",
+            bool(abs(np.log(rho)) < limit),
+        )
     ]
 
 

@@ -177,6 +177,15 @@ def test_hanging_needs_no_torques(robot, swayed):
     assert set(alone.joint.tolist()) <= {rows.HUNG, rows.TIED}
 
 
+@pytest.mark.parametrize(("factor", "passes"), [(1.0, True), (0.8, False)])
+def test_a_mass_that_the_torques_do_not_carry_is_refused(robot, swayed, factor, passes):
+    scale = Scale(factor * robot.true.mass)
+    result = identify_slow([swayed], [False], robot.believed, robot.config, scale)
+    (gate,) = (gate for gate in result.gates if gate.name == "weighed mass")
+    assert gate.passed == passes
+    assert f"{scale.mass:.3g} kg" in gate.text
+
+
 def test_a_foot_that_slips_is_named(robot, swayed):
     position = swayed.position.copy()
     hip = robot.believed.joint_names.index("WAIST_L_LR_joint")
