@@ -48,7 +48,7 @@ from com_control.walking.walker import Walker
 from com_model import RobotConfig, RobotModel, load_robot
 from com_model.exceptions import ComModelError
 from com_model.setup import RobotSetup, describe, to_yaml
-from com_model.setup.check import check_written
+from com_model.setup.check import check_written, with_steps
 from com_model.setup.gains import with_drives
 from com_model.setup.parts import HUMANOID, OTHER, QUADRUPED
 from com_model.urdf.mjcf import drives_of_mjcf, is_mjcf, urdf_of_mjcf
@@ -120,6 +120,8 @@ def configure(source: Path, top: Path = Path(), made: Path = Path()) -> Result:
             file.write_text(result.text)
             up = setup.limbs.R_root_robot[:, 2]
             result.exit_2 = check_written(load_robot, path, file, up)[1]
+            if not result.exit_2:
+                result.text = to_yaml(with_steps(setup, load_robot, path, file)[0])
     except Exception as error:  # whatever goes wrong is a result
         result.refused = message(error)
     result.seconds = time.monotonic() - begin

@@ -17,11 +17,13 @@ from scipy.spatial.transform import Rotation
 from com_demos.walk_record import WalkRecord, has_fallen
 from com_model import RobotConfig, RobotModel, link_pose
 from com_model.arrays import FrozenArrays, as_array
+from com_model.joint_path import JointPath
 from com_model.robot_config import ground_wrenches
 from com_simulation.exceptions import CommandError, DivergedError
 from com_simulation.physics.motion import Trajectory
 from com_simulation.physics.sensors import Reading
 from com_simulation.physics.simulation import Simulation
+from com_simulation.physics.standing import leading_trajectory
 from com_simulation.physics.world_builder import World
 
 Array = NDArray[np.float64]
@@ -141,9 +143,7 @@ def _trajectory(world: World, targets: WalkTargets) -> Trajectory:
         raise CommandError(
             "a walk needs two points or more, finite numbers, and times that rise"
         )
-    lag = world.servos.damping / world.servos.stiffness
-    qdd = np.gradient(qd, time, axis=0)
-    return Trajectory(np.arange(n), time, q + lag * qd, qd + lag * qdd)
+    return leading_trajectory(world, JointPath(time, q, qd))
 
 
 def _has_fallen(first: Reading, now: Reading) -> bool:

@@ -1,6 +1,8 @@
 """Contact, soles and walks in the physics, played back without any feedback."""
 
 import importlib
+import re
+from dataclasses import replace
 
 import mujoco
 import numpy as np
@@ -10,11 +12,15 @@ from walk_playback import WalkTargets, measured_zmp, play, starting_at, with_sol
 
 from com_control.walking.stance import find_stance
 from com_control.walking.walk import WalkRequest, make_plan
+from com_control.walking.walker import plan_steps
 from com_demos.pictures import FilmRow, draw_film
 from com_model import RobotConfig, RobotModel, Sesc, link_pose
+from com_model.robot_config import WalkingSizes
+from com_model.setup import describe, to_yaml
+from com_model.setup.check import with_steps
 from com_simulation.drawing.shapes import robot_shape
 from com_simulation.exceptions import CommandError, WorldError
-from com_simulation.physics.standing import try_standing
+from com_simulation.physics.standing import time_of_fall, try_standing
 from com_simulation.physics.world_builder import build_world
 
 pytestmark = pytest.mark.slow
@@ -228,3 +234,49 @@ def test_a_biped_without_ankle_roll_stands_and_walks_by_its_own_configuration(
     model = config.attach(RobotModel.from_file(file))
     assert try_standing(model, config, file).problem == ""
     assert robots.walk(model, config, file) == ""
+
+
+@pytest.mark.parametrize(
+    ("stiffness", "speed", "quicker", "issue"),
+    [
+        (1.0, 12, 1.0, ""),
+        (0.15, 12, 0.75, ""),  # rocks on its soles with other steps
+        (0.08, 12, 1.0, "without feedback it falls"),
+        (1.0, 0.1, None, "it does not walk: .* rad/s, its limit is 0.10"),
+    ],
+)
+def test_com_setup_writes_steps_that_can_be_walked(
+    tmp_path, robot_files, stiffness, speed, quicker, issue
+):
+    robot, _, file = robot_files("itu_biped")
+    assert 'velocity="12"' in robot.xml
+    xml = robot.xml.replace('velocity="12"', f'velocity="{speed}"')
+    robot = RobotModel.from_urdf(xml)
+    setup = describe(robot, file)
+    (tmp_path / "robot.yaml").write_text(to_yaml(setup))
+
+    def load(_urdf, path):
+        config = RobotConfig.from_file(path)
+        softer = {
+            name: replace(
+                gains,
+                stiffness=stiffness * gains.stiffness,
+                damping=stiffness**0.5 * gains.damping,
+            )
+            for name, gains in config.servo.joints.items()
+        }
+        return robot, replace(config, servo=replace(config.servo, joints=softer))
+
+    found, note = with_steps(setup, load, file, tmp_path / "robot.yaml")
+    own = [text for key, text in found.issues if (key, text) not in setup.issues]
+    assert bool(own) == bool(issue) == (not note)
+    assert not issue or re.search(issue, own[0])
+    if quicker is None:
+        assert found.gait == {}
+        return
+    before, after = (each.gait["walking"] for each in (setup, found))
+    assert after["step_time"] == round(quicker * before["step_time"], 2)
+    _, config = load(file, tmp_path / "robot.yaml")
+    config = replace(config, walking=WalkingSizes(**after))
+    fall = time_of_fall(robot, config, plan_steps(robot, config, 4).path, file)
+    assert np.isfinite(fall) == bool(issue)

@@ -62,6 +62,11 @@ class Timing:
         "rad, to which the pelvis would lean with the CoM over a foot; spares hips",
         (0.0, 0.5),
     )
+    pelvis_pitch: float = parameter(
+        0.0,
+        "rad, by which the pelvis leans forwards all the time; spares ankles",
+        (-0.5, 0.5),
+    )
     sway: float = parameter(
         0.0,
         "s, on the foot that swings first, before it does, and on the last, after",
@@ -83,8 +88,8 @@ class Samples:
         com_acceleration: (N, 3) m/s^2.
         zmp: (N, 3) m, of the pendulum.
         feet: (N, 2, 3, 4) poses [R p] of the soles, left and right.
-        R_pelvis: (N, 3, 3) orientation of the pelvis: upright, in the middle of the feet's
-            yaws.
+        R_pelvis: (N, 3, 3) orientation of the pelvis: in the middle of the feet's yaws, upright
+            but for timing.pelvis_roll and pelvis_pitch.
         stance: (N, 2) whether each foot is on the ground.
     """
 
@@ -178,6 +183,8 @@ class WalkPlan(Shown):
         between = places[:, 0, :2] - places[:, 1, :2]  # from the right foot to the left
         off = np.sum((xy - places[..., :2].mean(axis=1)) * between, axis=1)
         roll = -2.0 * timing.pelvis_roll * off / np.sum(between**2, axis=1)
+        x, y, _ = np.eye(3)
+        forwards = rotations_about(y[None], np.array([timing.pelvis_pitch]))[0]
         return Samples(
             time=t,
             com=np.column_stack((xy, z + timing.com_height)),
@@ -185,7 +192,7 @@ class WalkPlan(Shown):
             com_acceleration=np.column_stack((acceleration, z_acceleration)),
             zmp=np.column_stack((zmp, z)),
             feet=feet,
-            R_pelvis=heading @ rotations_about(np.eye(3)[:1], roll[:, None])[:, 0],
+            R_pelvis=heading @ forwards @ rotations_about(x[None], roll[:, None])[:, 0],
             stance=stance,
         )
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
@@ -15,7 +16,8 @@ from com_control.walking.pelvis_map import STALLED, STRETCHED
 from com_control.walking.stance import find_stance
 from com_control.walking.walk import Walk, WalkRequest, make_plan
 from com_control.walking.walk_joints import refine, solve_joints
-from com_control.walking.walk_plan import Samples, WalkPlan, quintic
+from com_control.walking.walk_plan import Samples, Timing, WalkPlan, quintic
+from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
 from com_model.dynamics import GRAVITY
 
@@ -51,8 +53,8 @@ class Walker:
 
         With the CoM over one foot the hip is rotated inwards by about half the hips' distance
         over the leg's length, whatever the steps' width. Where its limits of angle or effort do
-        not allow that, the pelvis leans over the standing foot. The note says so, and which
-        soles tilt.
+        not allow that, the pelvis leans over the standing foot; where knees and ankles have little
+        room, forwards or backwards as well. The note says so, and which soles tilt.
 
         Args:
             request: the walk.
@@ -67,22 +69,18 @@ class Walker:
         plan = make_plan(request, self.biped, find_stance(self.biped, q))
         reason = WEAK if hips_are_weak(self.biped) else ""
         problems: list[PlanError] = []
-        # rad, of the pelvis, tried in turn: Timing.pelvis_roll; where the hips' efforts are
-        # small GR1 falls with 0.12
-        for lean in (0.2, 0.12, 0.06) if reason else (0.0, 0.06, 0.12, 0.2):
-            timing = replace(plan.timing, pelvis_roll=lean)
-            leaning = WalkPlan(plan.start, plan.steps, timing) if lean else plan
+        # rad, Timing.pelvis_roll; where the hips' efforts are small GR1 falls with 0.12
+        rolls = (0.2, 0.12, 0.06) if reason else (0.0, 0.06, 0.12, 0.2)
+        for pitch, roll in product((0.0, 0.15, -0.15), rolls):
             try:
+                timing = replace(plan.timing, pelvis_pitch=pitch, pelvis_roll=roll)
+                leaning = WalkPlan(plan.start, plan.steps, timing)
                 walk = self.solve(leaning, request.method or "exact")
             except PlanError as error:
                 problems.append(error)
                 reason = reason or f"upright {error}"
                 continue
-            notes = [walk.note] * bool(walk.note)
-            if lean:
-                notes.append(
-                    f"the pelvis leans by {lean:g} rad over the standing foot; {reason}"
-                )
+            notes = [walk.note] * bool(walk.note) + _leans(timing, reason)
             notes += [
                 f"no joint moves {leg.free}" for leg in self.biped.legs if leg.free
             ]
@@ -230,6 +228,35 @@ def hips_are_weak(biped: Biped) -> bool:
         if moment > biped.model.effort_limits[leg.joints[roll]] > 0.0:
             return True
     return False
+
+
+def plan_steps(model: RobotModel, config: RobotConfig, count: int) -> Walk:
+    """Plans steps ahead of the sizes that a configuration says, from its posture.
+
+    Args:
+        model: the robot.
+        config: its configuration.
+        count: number of steps.
+
+    Raises:
+        ConfigError: the configuration belongs to another robot.
+        BipedError: its legs cannot be solved.
+        PlanError: the steps cannot be walked.
+    """
+    biped = Biped.from_config(model, config)
+    request = WalkRequest(steps=count, method="refined")
+    return Walker(biped).plan(request, biped.posture)
+
+
+def _leans(timing: Timing, reason: str) -> list[str]:
+    """How the pelvis of a walk leans, in words, with the reason; nothing where it is upright."""
+    pitch, roll, words = timing.pelvis_pitch, timing.pelvis_roll, []
+    if pitch:
+        way = "forwards" if pitch > 0.0 else "backwards"
+        words.append(f"the pelvis leans {way} by {abs(pitch):g} rad")
+    if roll:
+        words.append(f"the pelvis leans by {roll:g} rad over the standing foot")
+    return [*words, reason] if words else []
 
 
 def _closing_step(

@@ -16,7 +16,7 @@ from com_model.files import write_file
 from com_model.model import RobotModel
 from com_model.robots import load_robot
 from com_model.setup import RobotSetup, describe, to_yaml
-from com_model.setup.check import SUPPORT, check_written
+from com_model.setup.check import SUPPORT, check_written, with_steps
 from com_model.setup.describe import LEAST_BEND
 from com_model.setup.gains import overloaded_joints, with_drives
 from com_model.setup.writing import lines_to_check, summary
@@ -79,6 +79,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not arguments.no_check:
         up = setup.limbs.R_root_robot[:, 2]
         note, problem = check_written(load_robot, urdf, output, up)
+        if not (problem or "walking" in (old or {})):
+            setup, walks = with_steps(setup, load_robot, urdf, output)
+            note = "; ".join(filter(None, (note, walks)))
+            text = to_yaml(setup, old)
+            write_file(output, text, overwrite=True)
     if not arguments.quiet:
         print(f"{setup.name} ({urdf})\n{summary(setup)}\nwrote {output}")
         if note:
@@ -132,7 +137,7 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--no-check",
         action="store_true",
-        help="do not let the robot stand in simulation",
+        help="do not let the robot stand and walk in simulation",
     )
     add("--interactive", action="store_true", help="ask about values that are unsure")
     add("--quiet", action="store_true", help="print errors only")

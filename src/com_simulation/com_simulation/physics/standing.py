@@ -1,6 +1,7 @@
-"""Whether a robot stands in its nominal posture by its servos alone, on flat stiff ground."""
+"""Whether a robot stands and walks by its servos alone, on flat stiff ground."""
 
 import os
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -8,10 +9,13 @@ from scipy.spatial.transform import Rotation
 
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
+from com_model.joint_path import JointPath
 from com_model.text import listing
+from com_simulation.exceptions import DivergedError
+from com_simulation.physics.motion import Trajectory
 from com_simulation.physics.sensors import Reading
 from com_simulation.physics.simulation import Simulation
-from com_simulation.physics.world_builder import build_world
+from com_simulation.physics.world_builder import World, build_world
 
 FALLEN = 45.0  # degrees, from which on it is not worth looking
 
@@ -87,6 +91,58 @@ def try_standing(
         names = listing(model.bodies.names[b] for b in sorted(others))
         problem = f"it lies: {names} on the ground"
     return Standing(tilt, problem)
+
+
+def time_of_fall(
+    model: RobotModel,
+    config: RobotConfig,
+    path: JointPath,
+    urdf_path: str | os.PathLike[str] | None = None,
+) -> float:
+    """Plays a walk back in simulation, without feedback but the servos'.
+
+    Args:
+        model: The robot.
+        config: Its feet and servos.
+        path: The walk's joint targets; at its first point the robot stands.
+        urdf_path: File of the URDF, to which names of meshes may be relative.
+
+    Returns:
+        s from the start of the walk, at which the root link is tilted by FALLEN; NaN where it is
+        not until 1 s after the end.
+
+    Raises:
+        ConfigError: The configuration belongs to another robot.
+        WorldError: MuJoCo rejects the robot.
+    """
+    first = dict(zip(model.joint_names, path.q[0].tolist(), strict=True))
+    world = build_world(model, replace(config, posture=first), urdf_path=urdf_path)
+    simulation = Simulation(world, 0.01)  # s, between readings
+    simulation.follow(leading_trajectory(world, path))
+    down, end = simulation.advance().gravity, float(path.time[-1]) + 1.0
+    try:
+        while simulation.time < end:
+            if _degrees_between(simulation.advance().gravity, down) > FALLEN:
+                return float(simulation.time)
+    except DivergedError as error:
+        return float(error.time)
+    return float("nan")
+
+
+def leading_trajectory(world: World, path: JointPath) -> Trajectory:
+    """The trajectory to command so that the joints are where a path says.
+
+    Servos that brake their joint's speed, not the error's, come late by damping / stiffness. The
+    targets lead by that time, as those of a drive with velocity feed-forward do.
+
+    Args:
+        world: The robot with its servos.
+        path: Where the joints are to be.
+    """
+    lag = world.servos.damping / world.servos.stiffness
+    qdd = np.gradient(path.qd, path.time, axis=0)
+    joints = np.arange(world.robot.n_joints)
+    return Trajectory(joints, path.time, path.q + lag * path.qd, path.qd + lag * qdd)
 
 
 def _degrees_between(a: Array, b: Array) -> float:

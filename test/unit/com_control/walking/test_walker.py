@@ -11,6 +11,7 @@ from com_control.walking.footsteps import Footstep
 from com_control.walking.joint_path import check_path
 from com_control.walking.stance import find_stance
 from com_control.walking.walk import WalkRequest, make_plan
+from com_control.walking.walk_plan import WalkPlan
 from com_control.walking.walker import Walker
 from com_model import RobotModel
 from com_model.robot_config import WalkingSizes
@@ -151,6 +152,40 @@ def test_the_pelvis_leans_where_the_hips_do_not_turn_inwards(
     )
     assert lean / 3.0 < np.abs(up[:, 1]).max() < lean
     assert up[[0, -1], 2] == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("method", ["exact", "refined"])
+def test_the_pelvis_leans_backwards_where_hips_bend_little(itu, method):
+    _, oracle, walker, _ = itu
+    request = replace(PAPER, method=method, steps=3)
+    upright = walker.plan(request, walker.biped.posture)
+    leaning = replace(upright.plan.timing, pelvis_pitch=-0.15)
+    plan = WalkPlan(upright.plan.start, upright.plan.steps, leaning)
+    hips = [leg.joints[2] for leg in walker.biped.legs]
+    needed, less = (
+        float(walk.path.q[:, hips].min())
+        for walk in (upright, walker.solve(plan, method))
+    )
+    assert less > needed + 0.1
+    xml = walker.biped.model.xml
+    for side in "lr":
+        start = xml.index(f'<joint name="{side}_hip_pitch_joint"')
+        lower = f'lower="{0.5 * (needed + less)}"'
+        xml = xml[:start] + xml[start:].replace('lower="-1.7"', lower, 1)
+    model = RobotModel.from_urdf(xml)
+    biped = Biped.from_config(model, oracle.config)
+    with pytest.raises(PlanError, match="hip_pitch_joint would be at"):
+        Walker(biped).solve(upright.plan, method)
+    walk = Walker(biped).plan(request, biped.posture)
+    check_path(model, walk.path)
+    assert "the pelvis leans backwards by 0.15 rad" in walk.note
+    assert "hip_pitch_joint would be at" in walk.note
+    pitch = -np.arcsin(walk.samples.R_pelvis[:, 2, 0])
+    np.testing.assert_allclose(pitch, -0.15, atol=1e-9)
+    for i in range(0, len(walk.path.time), 97):
+        foot = int(np.argmax(walk.samples.stance[i]))
+        com = com_of(biped, oracle, walk.path.q[i], foot, walk.samples.feet[i, foot])
+        np.testing.assert_allclose(com, walk.samples.com[i], atol=2e-9)
 
 
 def test_the_pelvis_leans_where_the_hips_are_weak(itu):
