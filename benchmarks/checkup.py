@@ -1,4 +1,4 @@
-"""Which of seven causes makes a simulated G1 lean: named right, wrong, or not at all.
+"""Which of seven causes makes a simulated G1 or Go2 lean: named right, wrong, or not at all.
 
 Robots within a factory's tolerances (slow_lab.py) with one large cause or none: payload 1 to 2.5
 kg, torso CoM 15 to 30 mm, zero of a leg's encoder 1.2 to 3 degrees, torque scale of a leg's joint
@@ -43,13 +43,14 @@ class Case:
     seed: int
     flexible: bool
     seconds: float
+    robot: str = "g1"
 
 
 def make(case: Case) -> tuple[SlowRobot, str]:
     """The robot, and the joint that its cause has."""
     rng = np.random.default_rng([case.seed, 7])
     payload = rng.uniform(1.0, 2.5) if case.kind == "payload" else 0.0
-    robot = draw("g1", case.seed, (payload, payload), 0.6, 0.005)
+    robot = draw(case.robot, case.seed, (payload, payload), 0.6, 0.005)
     faults, joint = robot.faults, ""
     faults = replace(
         faults,
@@ -58,7 +59,11 @@ def make(case: Case) -> tuple[SlowRobot, str]:
     )
     sign = rng.choice([-1.0, 1.0])
     names = robot.true.joint_names
-    legs = [j for j, name in enumerate(names) if re.search("hip|knee|ankle", name)]
+    legs = [
+        j
+        for j, name in enumerate(names)
+        if re.search("hip|knee|ankle|thigh|calf", name)
+    ]
     j = int(rng.choice(legs))
     turned = sign * np.deg2rad(rng.uniform(1.5, 3.0))
     if case.kind == "torso CoM":
@@ -140,7 +145,7 @@ def figures(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 def main() -> int:
     """Simulates, checks, prints."""
-    parser = argparse.ArgumentParser(description="Check-ups of humanoids that lean.")
+    parser = argparse.ArgumentParser(description="Check-ups of robots that lean.")
     parser.add_argument("--cases", type=int, default=8, help="with rigid gears")
     parser.add_argument(
         "--flexible", type=int, default=2, help="cases with flexible gears"
@@ -153,11 +158,12 @@ def main() -> int:
     )
     parser.add_argument("--seconds", type=float, default=60.0, help="of each sway")
     parser.add_argument("--processes", type=int, default=2, help="so many at a time")
+    parser.add_argument("--robot", choices=("g1", "go2"), default="g1", help="g1")
     args = parser.parse_args()
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # of the processes
     counts = (100, 100) if args.full else (args.cases, args.flexible)
     cases = [
-        Case(CAUSES[k % len(CAUSES)], args.seed + k, flexible, args.seconds)
+        Case(CAUSES[k % len(CAUSES)], args.seed + k, flexible, args.seconds, args.robot)
         for count, flexible in zip(counts, (False, True), strict=True)
         for k in range(count)
     ]

@@ -1,4 +1,4 @@
-"""Humanoids that sway and hang in MuJoCo and are not as their URDFs say: logs of their sensors.
+"""Robots that sway and hang in MuJoCo and are not as their URDFs say: logs of their sensors.
 
 Errors are uniform, where the identification's priors are normal; gears give, contacts give, drives
 ripple, and friction grows with the torque. A motion is planned with the true robot, which is able
@@ -24,6 +24,7 @@ from walk_scenarios import load_robot
 from com_bags import WalkLog
 from com_control.motion.sway_tour import SwayTour, plan_hang, plan_sway
 from com_model import RobotConfig, RobotModel
+from com_model import load_robot as load_by_name
 from com_model.actuators import ActuatorModel, Actuators
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.link_frames import LinkFrames
@@ -39,6 +40,7 @@ Array = NDArray[np.float64]
 PERIOD, STEP = 0.01, 5e-4  # s, of the samples, of the physics
 SETTLING = 2.0, 15.0  # s, before a sway, before hanging
 G1 = "g1", "g1_description/urdf/g1_29dof_rev_1_0.urdf"
+GO2 = "go2"
 # factor of lengths, of masses, and joints that it has not, of robots like others
 LIKE: dict[str, tuple[float, float, str]] = {
     "g1": (1.0, 1.0, ""),
@@ -79,6 +81,7 @@ class Faults:
         slope: (2,) rad, of the floor: rising forwards and to the left.
         coulomb: (n,) N m.
         load: (n,) friction over the torque.
+        motor_side: over the motor's torque; else over the joint's.
         viscous: (n,) N m s/rad.
         stiffness: N m/rad, of the gears.
         pull: (3,) N, on the heaviest link, in the world.
@@ -97,6 +100,7 @@ class Faults:
     stiffness: float = 3000.0
     pull: Array | None = None
     drift: float = 0.0
+    motor_side: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +116,10 @@ class SlowRobot:
 
 
 def like(name: str) -> tuple[RobotModel, RobotConfig]:
-    """A G1, or a robot of another size with fewer joints made of it, configured by the suite."""
+    """A G1, or a robot of another size with fewer joints made of it, or a Go2; as configured."""
+    if name == GO2:
+        model, config = load_by_name(GO2)
+        return model, replace(config, imu_link=model.root_link)
     length, mass, without = LIKE[name]
     whole = load_robot(*G1)
     xml = whole.model.xml
@@ -194,7 +201,10 @@ def draw(
         changed[link] = Inertial(factor * mass, com, factor * model.link_inertias[i])
     true = RobotModel.from_urdf(edit_inertials(model.xml, changed), model.frames)
     top = model.link_coms[model.link_index(torso)] + [0.0, 0.0, 0.25]
-    return SlowRobot(model, true, config, torso, top, draw_faults(model, rng, size))
+    faults = draw_faults(model, rng, size)
+    if name == GO2:
+        faults = draw_linkages(model, faults, seed)
+    return SlowRobot(model, true, config, torso, top, faults)
 
 
 def draw_faults(
@@ -220,8 +230,18 @@ def draw_faults(
     )
 
 
+def draw_linkages(model: RobotModel, faults: Faults, seed: int) -> Faults:
+    """The faults with friction of a Go2's drives, whose calves have a linkage."""
+    rng, n = np.random.default_rng([seed, 11]), model.n_joints
+    calves = np.array(["calf" in joint for joint in model.joint_names])
+    load = np.where(calves, rng.uniform(0.2, 0.34, n), rng.uniform(0.01, 0.07, n))
+    coulomb, viscous = rng.uniform(0.05, 0.4, n), rng.uniform(0.01, 0.06, n)
+    side = bool(rng.integers(2))  # which is true of a robot, nobody knows
+    return replace(faults, load=load, coulomb=coulomb, viscous=viscous, motor_side=side)
+
+
 def sway(robot: SlowRobot, seconds: float, seed: int) -> WalkLog:
-    """A log of a sway on both feet."""
+    """A log of a sway on all feet."""
     motion = plan_sway(_leaning(robot), robot.config, seconds, seed)
     world = _world(robot, motion, None)
     return read(robot, _play(robot, world, motion, SETTLING[0]), seed)
@@ -340,7 +360,10 @@ def read(robot: SlowRobot, clean: dict[str, Array], seed: int) -> WalkLog:
     q, tau, noise = clean["position"], clean["effort"], rng.standard_normal
     wound = tau / faults.stiffness
     ripple = 0.15 * np.sin(200.0 * q + np.arange(q.shape[1]))
-    rub = faults.load * np.abs(tau) * np.tanh(clean["velocity"] / 0.003)
+    sign = np.tanh(clean["velocity"] / 0.003)
+    rub = faults.load * np.abs(tau) * sign
+    if faults.motor_side:
+        rub /= 1.0 - faults.load * sign * np.sign(tau)
     drift = 1.0 + faults.drift * np.linspace(0.0, 1.0, len(q))[:, None]
     read_tau = faults.gain * (tau + drift * rub) + faults.bias + ripple
     return WalkLog(

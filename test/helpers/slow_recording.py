@@ -1,6 +1,6 @@
-"""Exact recordings of a humanoid that sways on both feet or hangs, with known errors."""
+"""Exact recordings of a robot that sways on all feet or hangs, with known errors."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -33,8 +33,8 @@ class Errors:
 
 
 @dataclass(frozen=True, eq=False)
-class Humanoid:
-    """HOAP-3 as its URDF has it, and as it is."""
+class SlowRobot:
+    """A robot as its URDF has it, and as it is."""
 
     believed: RobotModel
     true: RobotModel
@@ -43,11 +43,13 @@ class Humanoid:
     errors: Errors
 
 
-def make_humanoid(seed: int, size: float = 1.0) -> Humanoid:
-    """Draw a robot; size: factor of all errors."""
-    model, config = load_robot("hoap3")
+def make_robot(seed: int, size: float = 1.0, name: str = "hoap3") -> SlowRobot:
+    """Draw a robot; size: factor of all errors. Feet that are balls become points."""
+    model, config = load_robot(name)
+    points = tuple(replace(foot, radius=0.0) for foot in config.feet)
+    config = replace(config, feet=points)
     model, rng = config.attach(model), np.random.default_rng(seed)
-    config = RobotConfig(**{**vars(config), "imu_link": model.root_link})
+    config = replace(config, imu_link=model.root_link)
     changed = {}
     heavy = model.link_names[int(np.argmax(model.link_masses))]
     for i in np.flatnonzero(model.link_masses > 0.0):
@@ -72,35 +74,41 @@ def make_humanoid(seed: int, size: float = 1.0) -> Humanoid:
     )
     true = RobotModel.from_urdf(edit_inertials(model.xml, changed), model.frames)
     rope = Frame("rope", heavy, (0.005, -0.003, 0.15))
-    return Humanoid(model, true, config, rope, errors)
+    return SlowRobot(model, true, config, rope, errors)
 
 
-def sway(robot: Humanoid, seconds: float, seed: int = 1) -> WalkLog:
-    """A log of a sway on both feet."""
+def sway(robot: SlowRobot, seconds: float, seed: int = 1) -> WalkLog:
+    """A log of a sway on all feet."""
     q, qd, qdd, time = _motion(
         plan_sway(robot.true, robot.config, seconds, seed).motion
     )
-    soles = LinkFrames(robot.true, [foot.frame for foot in robot.config.feet])
-    moved = [soles.motions(row) for row in q]
-    # gravity in the axes of the first sole, which stands on a slope
+    feet = robot.config.feet
+    frames = LinkFrames(
+        robot.true, [foot.frame for foot in feet], [foot.center for foot in feet]
+    )
+    moved = [frames.motions(row) for row in q]
+    # gravity in the axes of the ground, those of the first sole, which is a slope
     up = np.array([*robot.errors.slope, 1.0])
-    R_root = np.array([m.R[0].T for m in moved])  # of the root in the sole's axes
-    place = np.array([-m.R[0].T @ m.p[0] for m in moved])
+    if len(feet[0].corners):
+        size, R_root = 6, np.array([m.R[0].T for m in moved])  # of the root
+    else:
+        size, middle = 3, moved[0].p.mean(axis=0)
+        to = [(moved[0].p - middle, m.p - m.p.mean(axis=0)) for m in moved]
+        R_root = np.array([Rotation.align_vectors(*v)[0].as_matrix() for v in to])
+    place = np.array([-R @ m.p[0] for R, m in zip(R_root, moved, strict=True)])
     force, omega, turn = _root(R_root, place, GRAVITY * up / np.linalg.norm(up))
     tau, dynamics = np.empty_like(q), Dynamics(robot.true)
     for k, m in enumerate(moved):
         state, root = (q[k], qd[k], qdd[k]), (omega[k], turn[k], force[k])
         wrench, needed = dynamics.inverse_dynamics(state, root)
-        G = np.zeros((12, 6))
-        for c in range(2):
-            G[6 * c : 6 * c + 6] = np.eye(6)
-            G[6 * c : 6 * c + 3, 3:] = -np.cross(np.eye(3), m.p[c])
-        w = np.linalg.pinv(G.T) @ wrench
-        tau[k] = needed - np.concatenate([m.jacobian[0], m.jacobian[1]]).T @ w
+        parts = np.tile(np.eye(6), (len(feet), 1, 1))
+        parts[:, :3, 3:] = [-np.cross(np.eye(3), p) for p in m.p]
+        w = np.linalg.pinv(np.concatenate(parts[:, :size]).T) @ wrench
+        tau[k] = needed - np.concatenate(m.jacobian[:, :size]).T @ w
     return _read(robot, time, (q, qd, tau), (omega, force))
 
 
-def hang(robot: Humanoid, seconds: float, efforts: bool = True) -> WalkLog:
+def hang(robot: SlowRobot, seconds: float, efforts: bool = True) -> WalkLog:
     """A log of a robot that hangs from its rope, moving slowly enough to hang plumb."""
     q, qd, _, time = _motion(plan_hang(robot.true, robot.config, seconds).motion)
     frames, sesc = (

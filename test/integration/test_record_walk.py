@@ -10,7 +10,7 @@ import yaml
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import Imu
 from service_caller import ServiceCaller
-from slow_recording import make_humanoid, sway
+from slow_recording import make_robot, sway
 from std_srvs.srv import SetBool, Trigger
 from walk_recording import record
 
@@ -232,7 +232,7 @@ def test_a_recording_needs_a_folder(world, recorded, tmp_path):
 def test_a_recorded_sway_is_checked_up(world, tmp_path, monkeypatch):
     """A knee's encoder is 2 degrees off; the service says so."""
     monkeypatch.setattr(walk_services, "CHUNK", 1e6)
-    robot, knee = make_humanoid(1, 0.4), "R_LFE_R_KN_joint"
+    robot, knee = make_robot(1, 0.4), "R_LFE_R_KN_joint"
     zero = robot.errors.zero.copy()
     zero[robot.true.joint_names.index(knee)] += np.deg2rad(2.0)
     log = sway(replace(robot, errors=replace(robot.errors, zero=zero)), 40.0)

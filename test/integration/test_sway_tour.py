@@ -13,10 +13,10 @@ from com_ros.conversions import ns_to_stamp, numpy_to_joint_state
 
 
 class Robot:
-    """HOAP-3's drivers, which follow."""
+    """A robot's drivers, which follow."""
 
-    def __init__(self, world, **parameters):
-        self.world, self.robot = world, shipped_robot("hoap3")
+    def __init__(self, world, name="hoap3", **parameters):
+        self.world, self.robot = world, shipped_robot(name)
         self.q, self.time_ns = self.robot.posture.copy(), 10**12
         self.names = list(self.robot.model.joint_names)
         self.states = world.collect(MotionState, "motion/state")
@@ -37,8 +37,9 @@ class Robot:
                 self.q[places] = last.points[0].positions
 
 
-def test_it_sways_and_stops(world):
-    robot = Robot(world, seconds=30.0)
+@pytest.mark.parametrize("name", ["hoap3", "scalf2"])
+def test_it_sways_and_stops(world, name):
+    robot = Robot(world, name, seconds=30.0)
     robot.step(2)
     assert "plays sway" in world.trigger("sway_tour/play").message
     start = robot.q.copy()
@@ -70,7 +71,7 @@ def test_hanging_needs_no_posture(world):
     assert world.trigger("sway_tour/play").success
 
 
-def test_a_robot_on_four_legs_is_refused(world):
+def test_a_robot_on_four_legs_is_not_hung(world):
     parameters = shipped_robot("scalf2").parameters
     with pytest.raises(ConfigError, match="robot on two legs"):
-        world.start(SwayTourNode, **parameters)
+        world.start(SwayTourNode, hang=True, **parameters)

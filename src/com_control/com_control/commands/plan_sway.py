@@ -1,4 +1,4 @@
-"""Command line: plans a slow motion that shows a humanoid's masses."""
+"""Command line: plans a slow motion that shows a robot's masses."""
 
 import sys
 from collections.abc import Sequence
@@ -22,9 +22,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         Exit status: 0; 2 where no motion is possible or an input cannot be used.
     """
     parser = command_parser(
-        "plan_sway", "Plans a slow motion that shows a humanoid's masses.", __file__
+        "plan_sway", "Plans a slow motion that shows a robot's masses.", __file__
     )
-    text = "the robot hangs from a rope and moves its limbs; else it sways on both feet"
+    text = "the robot hangs from a rope and moves its limbs; else it sways on all feet"
     parser.add_argument("--hang", action="store_true", help=text)
     parser.add_argument("--seconds", type=float, default=60.0, help="s (60)")
     text = "of periods and phases; another one for validation (1)"
@@ -53,7 +53,7 @@ def describe(tour: SwayTour) -> str:
         return f"{text}, hanging clear of the ground"
     return (
         f"{text}, {100.0 * tour.size:.0f} % of the usual size, the CoM stays "
-        f"{1e3 * tour.margin:.0f} mm inside the soles"
+        f"{1e3 * tour.margin:.0f} mm inside the feet"
     )
 
 

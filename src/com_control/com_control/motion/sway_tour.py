@@ -1,29 +1,33 @@
-"""Slow motions that show a humanoid's masses: swaying on both feet, and hanging from a rope.
+"""Slow motions that show a robot's masses: swaying on its feet, and hanging from a rope.
 
 Every coordinate is c(t) = f(t) A (0.65 sin(2 pi t / T_1 + p_1) + 0.35 sin(2 pi t / T_2 + p_2)) with
 two random periods and phases, faded in and out by f. Swaying: the CoM forwards and sideways, the
-pelvis in height, roll, pitch and yaw, waist and arms; the legs follow with planted feet. Joints
-pass each posture in both directions, so that sliding friction is known; the pelvis pitches, so
-that the height of the CoM is seen.
+pelvis in height, roll, pitch and yaw, waist and arms; the legs follow with planted feet. The trunk
+of a robot on four point feet moves likewise. Joints pass each posture in both directions, so that
+sliding friction is known; the pelvis pitches, so that the height of the CoM is seen.
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from com_control.exceptions import MotionError
 from com_control.motion.motion import Motion
+from com_control.trot.leg_kinematics import LegKinematics
 from com_control.walking.biped import Biped, sole_poses
 from com_control.walking.com_ik import ComIk
 from com_model import RobotConfig, RobotModel, Sesc, SupportPolygon
 from com_model.arrays import Array, Indices
 from com_model.geometry.support import sole_points
 from com_model.joint_path import quintic
+from com_model.legs import quadruped_legs
 
 _RATE = 10.0  # Hz, of the points of a motion
 _SWAY, _HANG = (7.0, 20.0), (8.0, 20.0)  # s, shortest and longest period
 _TURN = np.deg2rad([5.0, 14.0, 7.0])  # roll, pitch, yaw of the pelvis
+_TRUNK = np.deg2rad([12.0, 12.0, 8.0])  # of a quadruped's
 _WAIST, _ARMS = np.deg2rad([10.0, 30.0])
 # hanging: middle and amplitude by name of a joint, hip pitch forwards, knees
 _HANG_ARMS, _HANG_WAIST, _HANG_LEGS = np.deg2rad([50.0, 11.0, 13.0])
@@ -49,10 +53,10 @@ class SwayTour:
 def plan_sway(
     model: RobotModel, config: RobotConfig, seconds: float = 60.0, seed: int = 1
 ) -> SwayTour:
-    """Plans a sway on both feet; it is made smaller until joints and soles allow it.
+    """Plans a sway on all feet; it is made smaller until joints and feet allow it.
 
     Args:
-        model: the robot, on two legs of five or six joints.
+        model: the robot, on two legs of five or six joints, or on four of two or three.
         config: its feet and nominal posture.
         seconds: s.
         seed: of periods and phases; another one gives an independent motion, for validation.
@@ -61,17 +65,19 @@ def plan_sway(
         MotionError: not even a small one is possible; says why.
         BipedError, ConfigError: it is no such robot.
     """
-    biped, reason = Biped.from_config(model, config), ""
-    smallest = 0.3  # fraction of the usual size
+    if len(config.feet) == 4:
+        make = partial(_sway_on_points, config.attach(model), config)
+    else:
+        make = partial(_sway_on_soles, Biped.from_config(model, config), config)
+    smallest, reason = 0.3, ""  # fraction of the usual size
     for size in (1.0, 0.8, 0.6, 0.45, smallest):
-        q, reason = _sway(biped, config, seconds, seed, size)
+        q, margin, reason = make(seconds, seed, size)
         if q is None:
             continue
-        margin = _least_margin(biped, config, q)
         if margin >= 0.015:
-            motion = Motion(biped.model.joint_names, np.arange(len(q)) / _RATE, q)
+            motion = Motion(model.joint_names, np.arange(len(q)) / _RATE, q)
             return SwayTour(motion, size, margin)
-        reason = f"the CoM comes to {1e3 * margin:.0f} mm from the edge of the soles"
+        reason = f"the CoM comes to {1e3 * margin:.0f} mm from the edge of the feet"
     raise MotionError(
         f"no sway is possible, not even {smallest:g} times the usual one: {reason}. Bend the "
         "knees in the posture of robot.yaml, feet apart"
@@ -114,10 +120,43 @@ def plan_hang(
     return SwayTour(Motion(model.joint_names, time, q), 1.0, np.nan)
 
 
-def _sway(
+def _sway_on_points(
+    model: RobotModel, config: RobotConfig, seconds: float, seed: int, size: float
+) -> tuple[Array | None, float, str]:
+    """Joint positions (N, n) and the least margin, m, or None, NaN and the reason."""
+    rng, time = np.random.default_rng(seed), np.arange(0.0, seconds, 1.0 / _RATE)
+    posture, fade = config.nominal_posture(model), size * _faded(time)
+    legs = quadruped_legs(model, config, fewest=2)
+    solvers = [LegKinematics(model, leg, posture[leg.joints]) for leg in legs]
+    feet = np.array(
+        [
+            solver.position(posture[leg.joints])
+            for leg, solver in zip(legs, solvers, strict=True)
+        ]
+    )
+    waves = [_waves(time, rng, _SWAY) for _ in range(6)]
+    height = float(-feet[:, 2].mean())
+    shift = height * fade[:, None] * np.column_stack(waves[:3])
+    shift = 0.1 * shift - 0.08 * height * fade[:, None] * [0.0, 0.0, 1.0]
+    turn = fade[:, None] * _TRUNK * np.column_stack(waves[3:])
+    R = Rotation.from_euler("xyz", turn).as_matrix()
+    q, sesc, margins = np.tile(posture, (len(time), 1)), Sesc(model), []
+    polygon = SupportPolygon.from_points(feet)
+    for k in range(len(time)):
+        places = (feet - shift[k]) @ R[k]
+        for leg, solver, place in zip(legs, solvers, places, strict=True):
+            found = solver.solve(place, q[max(k - 1, 0), leg.joints])
+            if found.reason:
+                return None, np.nan, f"{time[k]:.1f} s after the start {found.reason}"
+            q[k, leg.joints] = found.q
+        margins.append(float(polygon.margin(R[k] @ sesc.com(q[k]) + shift[k])))
+    return q, min(margins), ""
+
+
+def _sway_on_soles(
     biped: Biped, config: RobotConfig, seconds: float, seed: int, size: float
-) -> tuple[Array | None, str]:
-    """Joint positions (N, n), or None and the reason."""
+) -> tuple[Array | None, float, str]:
+    """Joint positions (N, n) and the least margin, m, or None, NaN and the reason."""
     rng, time = np.random.default_rng(seed), np.arange(0.0, seconds, 1.0 / _RATE)
     fade, soles = size * _faded(time), sole_poses(biped, biped.posture)
     com = Sesc(biped.model).com(biped.posture)
@@ -151,9 +190,9 @@ def _sway(
         ik.set_upper_body(upper + fade[k] * amplitude * swing[k])
         found = ik.solve(path[k], feet, R[k])
         if not found.reached:
-            return None, f"{time[k]:.1f} s after the start {found.reason}"
+            return None, np.nan, f"{time[k]:.1f} s after the start {found.reason}"
         q[k] = found.q
-    return q, ""
+    return q, _least_margin(biped, config, q), ""
 
 
 def _least_margin(biped: Biped, config: RobotConfig, q: Array) -> float:

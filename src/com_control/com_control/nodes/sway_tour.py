@@ -1,4 +1,4 @@
-"""Sways a humanoid on both feet, or moves its limbs while it hangs, to be recorded for identify.
+"""Sways a robot on all feet, or moves the limbs of a hanging humanoid, to be recorded.
 
 Plans the motion from the URDF at the start and plays it as motion_player plays files: the same
 topics, services and safety stops; ~/load is for files with a motion_layout only. A sway is refused
@@ -26,7 +26,7 @@ class Tour:
     """Further parameters of sway_tour."""
 
     hang: bool = parameter(
-        False, "the robot hangs from a rope; false: it stands on both feet"
+        False, "the robot hangs from a rope; false: it stands on all feet"
     )
     seconds: float = parameter(60.0, "s, of the motion", (15.0, 600.0))
     seed: int = parameter(

@@ -42,11 +42,9 @@ ADVICE = {
     frozenset({"torso CoM", "outside pull"}): "turn the robot round and sway again",
     frozenset({"payload", "outside pull"}): "weigh the robot",
     frozenset({"payload", "torque scale"}): "weigh the robot",
-    frozenset({"torso CoM", "encoder zero"}): "hang it and identify (docs/gantry.md)",
 }
 """The cheapest measurement that separates two causes: what changes the sign of one of them, or is
 not in the null space of both."""
-_ELSE = "hang it and identify (docs/gantry.md)"
 
 
 @dataclass(frozen=True)
@@ -80,11 +78,13 @@ class CheckUp:
         causes: the most probable first.
         none: posterior of no cause.
         bound: m, by which no cause moves the CoM of the whole robot by more, 95 %.
+        further: what to do where no measurement separates two causes by itself.
     """
 
     causes: tuple[Cause, ...]
     none: float
     bound: float
+    further: str
 
     @property
     def named(self) -> Cause | None:
@@ -107,9 +107,9 @@ class CheckUp:
         if second.probability < 0.05:
             return (
                 f"cannot tell {first.text} from nothing: no cause moves the CoM by more than "
-                f"{1e3 * self.bound:.0f} mm (95 %); {_ELSE}"
+                f"{1e3 * self.bound:.0f} mm (95 %); {self.further}"
             )
-        advice = ADVICE.get(frozenset({first.kind, second.kind}), _ELSE)
+        advice = ADVICE.get(frozenset({first.kind, second.kind}), self.further)
         return f"cannot tell {first.text} from {second.text}: {advice}"
 
 
@@ -136,15 +136,15 @@ def check_up(
         slow_unknowns(attached, config, limbs, drive_sizes(attached)), attached
     )
     system = make_system(logs, [False] * len(logs), model, config, unknowns=prior)
-    s, choices = _tolerances(system), _hypotheses(system)
+    factory, choices = _tolerances(system), _hypotheses(system)
     H, g = _information(
-        system, s, np.hstack([V for own in choices.values() for V in own]), mass
+        system, factory, np.hstack([V for own in choices.values() for V in own]), mass
     )
-    none, _ = _evidence(H, g, np.diag(s))
+    none, _ = _evidence(H, g, factory)
     causes, joints = [], np.flatnonzero(system.robot.legs)
     odds, sizes = [], []
     for kind, own in choices.items():
-        found = [_evidence(H, g, np.hstack([np.diag(s), V])) for V in own]
+        found = [_evidence(H, g, np.hstack([factory, V])) for V in own]
         values = np.array([evidence for evidence, _ in found]) - none
         best = int(values.argmax())
         odds.append(float(np.logaddexp.reduce(values) - np.log(len(values))))
@@ -154,8 +154,12 @@ def check_up(
     for value, (kind, joint, size) in zip(odds, sizes, strict=True):
         causes.append(Cause(kind, joint, float(np.exp(value - total)), size))
     causes.sort(key=lambda cause: -cause.probability)
+    hang, walk = "hang it (docs/gantry.md)", "walk it (identify --use walk)"
     return CheckUp(
-        tuple(causes), float(np.exp(-total)), _com_bound(system, H, g, s, choices)
+        tuple(causes),
+        float(np.exp(-total)),
+        _com_bound(system, H, g, factory, choices),
+        f"{hang if system.robot.flat else walk} and identify",
     )
 
 
@@ -174,20 +178,35 @@ def _factory(u: Unknowns, model: RobotModel) -> Unknowns:
     return replace(u, std=std)
 
 
-def _places(system: SlowSystem) -> list[int]:
-    """Where the slopes of the recordings are in z; each is followed by a pull."""
-    each, first = rows.extras(hung=False), len(system.base.std) + rows.CHAIN
-    return [first + k * each for k in range(len(system.recordings))]
+def _places(system: SlowSystem) -> list[tuple[slice, slice]]:
+    """Where the slope and the pull of each recording are in z."""
+    chain, slope, pull = system.robot.extras(hung=False)
+    first, each = len(system.base.std) + chain, chain + slope + pull
+    starts = [first + k * each for k in range(len(system.recordings))]
+    return [
+        (slice(at, at + slope), slice(at + slope, at + slope + pull)) for at in starts
+    ]
 
 
 def _tolerances(system: SlowSystem) -> Array:
-    """Standard deviations (Z + 1,): of z, and of the mean gain of the legs."""
+    """Factor L (Z + 1, k) of the prior of z, and of the mean gain of the legs."""
     s = np.append(system.unknowns.std, _GAIN / np.sqrt(system.robot.legs.sum()))
-    for at in _places(system):
-        s[at : at + rows.SLOPE] = np.deg2rad(0.3)
-        # no outside pull: 1e-3 N
-        s[at + rows.SLOPE : at + rows.SLOPE + rows.PULL] = 1e-3
-    return s
+    for slope, pull in _places(system):
+        s[slope] = np.deg2rad(0.3)
+        s[pull] = 1e-3  # N: no outside pull
+    base = system.base
+    # Load friction mu of the motor's torque or of the joint's: which one is not known, and read
+    # as the other one it is a gain of 1 + mu^2
+    mu = base.mean[base.joint_slice("load_friction")]
+    sides = [mu[j] ** 2 * _gain(system, int(j)) for j in np.flatnonzero(mu > 0.1)]
+    return np.hstack([np.diag(s), *sides])
+
+
+def _gain(system: SlowSystem, joint: int) -> Array:
+    """A torque that is read 1 times too large (Z + 1, 1)."""
+    V, base = np.zeros((len(system.unknowns.std) + 1, 1)), system.base
+    V[base.joint_slice("gain"), 0] = base.gain_directions[joint]
+    return V
 
 
 def _hypotheses(system: SlowSystem) -> dict[str, list[Array]]:
@@ -202,32 +221,30 @@ def _hypotheses(system: SlowSystem) -> dict[str, list[Array]]:
         V[list(values), range(len(values))] = list(values.values())
         return V
 
-    def gain(joint: int) -> Array:
-        V = np.zeros((size, 1))
-        V[base.joint_slice("gain"), 0] = _OFF_GAIN * base.gain_directions[joint]
-        return V
-
     com = {torso + 7 + k: value for k, value in enumerate((0.020, 0.020, 0.030))}
     mounting = len(base.std) - 3
     zero = base.joint_slice("encoder_zero").start
-    places = _places(system)
+    slopes, pulls = [], []
+    for each, (slope, pull) in zip(system.recordings, _places(system), strict=True):
+        V = np.zeros((size, 2))
+        V[slope] = _OFF_ANGLE * system.robot.tilts(each.motion.q)
+        slopes.append(V)
+        pulls.append(wide({pull.start + k: 10.0 for k in range(2)}))
     # a payload of 24 % of the torso's mass; an outside pull of 10 N
     # prior, m, of the torso's CoM
     return {
         "payload": [wide({torso: 0.24 / 2.0, **com})],
         "torso CoM": [wide({torso + 7: 0.020, torso + 8: 0.020})],
         "encoder zero": [wide({zero + int(j): _OFF_ANGLE}) for j in legs],
-        "torque scale": [gain(int(j)) for j in legs],
+        "torque scale": [_OFF_GAIN * _gain(system, int(j)) for j in legs],
         "IMU tilt": [wide({mounting: _OFF_ANGLE, mounting + 1: _OFF_ANGLE})],
-        "floor slope": [wide({at + k: _OFF_ANGLE for at in places for k in range(2)})],
-        "outside pull": [
-            wide({at + rows.SLOPE + k: 10.0 for at in places for k in range(2)})
-        ],
+        "floor slope": [np.hstack(slopes)],
+        "outside pull": [np.hstack(pulls)],
     }
 
 
 def _information(
-    system: SlowSystem, s: Array, V: Array, mass: float | None
+    system: SlowSystem, factory: Array, V: Array, mass: float | None
 ) -> tuple[Array, Array]:
     """H (Z + 1, Z + 1) and g of the rows about the prior's mean, and of a weighed mass.
 
@@ -246,7 +263,7 @@ def _information(
             own = np.append(u.mass_direction(u.mean), 0.0)
             H = H + np.outer(own, own) / scales**2
             g = g + own * np.log(mass / u.total_mass(u.mean)) / scales**2
-        change = _evidence(H, g, np.hstack([np.diag(s), V]))[1]
+        change = _evidence(H, g, np.hstack([factory, V]))[1]
         weights = huber_weights(r + A @ change, made.joint, 1.0)
         weights[made.joint == rows.TIED] = 1.0
     return H, g
@@ -271,16 +288,22 @@ def _describe(system: SlowSystem, kind: str, V: Array, change: Array) -> str:
         scale = V[:, 0] @ change / (V[:, 0] @ V[:, 0]) * _OFF_GAIN
         return f"reads {-100.0 * scale:+.0f} %"
     if kind == "outside pull":
-        return f"x {own[0]:+.0f}, y {own[1]:+.0f} N in the left sole's axes"
-    angles = ", ".join(f"{np.degrees(angle):+.1f}" for angle in own[:2])
+        axes = "in the left sole's axes" if system.robot.flat else "in the feet's axes"
+        return f"x {own[0]:+.0f}, y {own[1]:+.0f} N {axes}"
+    turned = _OFF_ANGLE * np.linalg.lstsq(V, change, rcond=None)[0]
+    angles = ", ".join(f"{np.degrees(angle):+.1f}" for angle in turned[:2])
     return f"{angles} deg"
 
 
 def _com_bound(
-    system: SlowSystem, H: Array, g: Array, s: Array, choices: dict[str, list[Array]]
+    system: SlowSystem,
+    H: Array,
+    g: Array,
+    factory: Array,
+    choices: dict[str, list[Array]],
 ) -> float:
     """Change of the CoM in the posture, m, 95 %, with any cause possible in the robot."""
-    L = np.hstack([np.diag(s), *choices["payload"], *choices["torso CoM"]])
+    L = np.hstack([factory, *choices["payload"], *choices["torso CoM"]])
     change = _evidence(H, g, L)[1]
     C = L @ np.linalg.solve(np.eye(L.shape[1]) + L.T @ H @ L, L.T)
     posture = np.mean(

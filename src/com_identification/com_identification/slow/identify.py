@@ -243,17 +243,22 @@ def _weighed(
 def _steady_feet(
     system: SlowSystem, made: DesignMatrix, z: Array
 ) -> list[AcceptanceTest]:
-    """Whether the pose of one sole in the other's axes stays, first against last third."""
+    """Whether the feet stay where they are to each other, first against last third."""
+    chain = system.robot.extras(hung=False)[0]
+    turns = np.arange(chain) >= (3 if system.robot.flat else chain)
     worst = np.zeros(2)
     left = made.X @ system.unknowns.coefficients(z)
     for k, each in enumerate(system.recordings):
         own = (made.joint == rows.CLOSED) & (np.floor(made.block / FAR) == k)
         if each.hung or not own.any():
             continue
-        pose = left[own].reshape(-1, 6)
+        pose = left[own].reshape(-1, chain)
         third = len(pose) // 3
         moved = np.abs(pose[-third:].mean(axis=0) - pose[:third].mean(axis=0))
-        size = moved[:3].max() * rows.PLACE, moved[3:].max() * rows.TILT
+        size = (
+            moved[~turns].max() * rows.PLACE,
+            moved[turns].max(initial=0.0) * rows.TILT,
+        )
         worst = np.maximum(worst, size)
     if not worst.any():
         return []

@@ -2,16 +2,19 @@
 
 With D x of walking.kernels, and x followed by extra unknowns and a 1, each row is 0:
 
-  standing   (D_b - sum_c A_c D_lc) x        legs of six joints measure the wrenches on their feet
+  standing   (D_b - sum_c A_c D_lc) x        legs measure the wrenches, or forces, on their feet
              D_j x                           of joints of no leg
-             pose of one sole in the other's axes = constant
+    soles    pose of one sole in the other's axes = constant
              up in the axes of each sole = constant, the slope
+    points   distance of each two feet = constant
+             height of each foot over the first one = constant, the slope
   hanging    [D_b,moment - p_r x D_b,force] x + F x R dp_r,   F = D_b,force x
              [D_j - J_r,j^T D_b,force] x - (a x R dp_r) . F   of all joints with torques
 
 Gears that give: the columns of the encoder zeros times the torques, shared by all recordings.
-Extra unknowns of a standing robot: the constant pose (6), the slope (2), a steady pull on its
-heaviest body (3); of a hanging one: the error of the rope's point (3).
+Extra unknowns of a standing robot: the constant pose (6) or distances, the slope (2 or one a foot
+but the first), a steady pull on its heaviest body (3); of a hanging one: the error of the rope's
+point (3).
 
 Recordings are low-passed so far that friction, not acceleration, is what matters. All channels
 pass one zero-phase filter of 1.2 Hz, also the direction of friction and its product with the
@@ -107,26 +110,8 @@ def condition_slow(
     return SlowRecording(motion, smooth(sign * np.abs(given.tau)), measured, hung)
 
 
-def upwards(recording: SlowRecording, frames: LinkFrames) -> Array:
-    """Directions (N, 3) against gravity in root axes, by the accelerometer and standing feet.
-
-    The acceleration of the root over the first foot is taken off: 0.03 m/s^2 are 0.2 degrees.
-
-    Args:
-        recording: of a robot whose feet stand.
-        frames: of the soles.
-    """
-    poses = [frames.poses(q) for q in recording.motion.q]
-    R = np.array([R[0] for R, _ in poses])
-    place = -np.einsum("kji,kj->ki", R, np.array([p[0] for _, p in poses]))
-    rise = np.gradient(np.gradient(place, 1.0 / RATE, axis=0), 1.0 / RATE, axis=0)
-    rise[[0, 1, -2, -1]] = 0.0
-    up = recording.motion.force - np.einsum("kij,kj->ki", R, rise)
-    return np.asarray(up / np.linalg.norm(up, axis=1, keepdims=True))
-
-
-CHAIN, SLOPE, PULL, ROPE = 6, 2, 3, 3
-"""Numbers of the extra unknowns."""
+PULL, ROPE = 3, 3
+"""Numbers of extra unknowns of any robot."""
 BASE, CLOSED, LEVEL, HUNG, TIED = -1, -2, -3, -4, -5
 """Groups of rows, in place of a joint's index: base, closed chain, level soles, moments about the
 rope's point, values that are tied to others."""
@@ -161,18 +146,88 @@ class SlowRobot:
         )
 
     @property
-    def soles(self) -> LinkFrames:
-        """Frames of the feet."""
-        return LinkFrames(self.model, [foot.frame for foot in self.config.feet])
+    def flat(self) -> bool:
+        """Whether it stands on soles; else on points."""
+        return bool((self.limbs.size == 6).all())
+
+    def extras(self, hung: bool) -> tuple[int, ...]:
+        """Returns the numbers of the extra unknowns of a recording: chain, slope and pull, or rope.
+
+        Args:
+            hung: whether the robot hangs.
+        """
+        if hung:
+            return (ROPE,)
+        feet = len(self.limbs.body)
+        return (6, 2, PULL) if self.flat else (feet * (feet - 1) // 2, feet - 1, PULL)
+
+    def feet(self, q: Array) -> tuple[Array, Array, Array, Array]:
+        """Returns the feet of N postures in the root's frame.
+
+        Args:
+            q: (N, n) rad or m.
+
+        Returns:
+            Orientations (N, L, 3, 3), places (N, L, 3) m, Jacobians (N, L, 6, n), and axes
+            (N, 3, 3) that stand still on the ground: those of the first sole; of points forwards,
+            leftwards and normal to where they stand on average. Places are origins of soles or
+            centres of balls, less the way by which a ball has rolled.
+        """
+        moved = [self._frames.motions(each) for each in q]
+        R, p, J = (np.array([m[i] for m in moved]) for i in range(3))
+        if self.flat:
+            return R, p, J, R[:, 0]
+        ground = _axes_of(p)
+        turned = ground.transpose(0, 2, 1)[:, None] @ R
+        for c, radius in enumerate(self.limbs.radius):
+            own = Rotation.from_matrix(turned[:, c])
+            x, y, _ = (own * own.mean().inv()).as_rotvec().T
+            rolled = radius * np.column_stack([y, -x, np.zeros_like(x)])
+            p[:, c] -= np.einsum("kij,kj->ki", ground, rolled)
+        return R, p, J, _axes_of(p)
+
+    def tilts(self, q: Array) -> Array:
+        """Returns how the unknowns of the slope follow from a slope about two axes (slope, 2).
+
+        Args:
+            q: (N, n) rad or m, postures of a standing robot.
+        """
+        if self.flat:
+            return np.eye(2)
+        _, p, _, ground = self.feet(q)
+        between = (p[:, 1:] - p[:, :1]) @ ground
+        far = np.linalg.norm(between, axis=2, keepdims=True)
+        return np.asarray((between / far).mean(axis=0)[:, :2])
+
+    @property
+    def _frames(self) -> LinkFrames:
+        feet = self.config.feet
+        centers = [foot.center for foot in feet]
+        return LinkFrames(self.model, [foot.frame for foot in feet], centers)
+
+    def upwards(self, recording: SlowRecording) -> Array:
+        """Directions (N, 3) against gravity in root axes, by the accelerometer and standing feet.
+
+        The acceleration of the root over the first foot is taken off: 0.03 m/s^2 are 0.2 degrees.
+
+        Args:
+            recording: of it, standing.
+        """
+        _, p, _, R = self.feet(recording.motion.q)
+        place = -np.einsum("kji,kj->ki", R, p[:, 0])
+        rise = np.gradient(np.gradient(place, 1.0 / RATE, axis=0), 1.0 / RATE, axis=0)
+        rise[[0, 1, -2, -1]] = 0.0
+        up = recording.motion.force - np.einsum("kij,kj->ki", R, rise)
+        return np.asarray(up / np.linalg.norm(up, axis=1, keepdims=True))
 
 
-def extras(hung: bool) -> int:
-    """Returns the number of extra unknowns of a recording.
-
-    Args:
-        hung: whether the robot hangs.
-    """
-    return ROPE if hung else CHAIN + SLOPE + PULL
+def _axes_of(p: Array) -> Array:
+    """Axes (N, 3, 3) forwards, leftwards and normal to feet at (N, L, 3) m that stand still."""
+    away = p - p.mean(axis=1, keepdims=True)
+    x, y = np.einsum("nci,ck->kni", away, away.mean(axis=0)[:, :2])
+    z = np.cross(x, y)
+    x, z = (v / np.linalg.norm(v, axis=1, keepdims=True) for v in (x, z))
+    return np.stack([x, np.cross(z, x), z], axis=2)
 
 
 def slow_rows(
@@ -247,23 +302,22 @@ def _standing(
     D, A, B = parts
     limbs, motion, noise = robot.limbs, recording.motion, robot.noise
     N, P = len(D), D.shape[2]
-    width = P + extras(hung=False) + 1
-    frames, near = robot.soles, _near_limits(robot, motion.q)
-    moved = [frames.motions(q) for q in motion.q]
-    R, p, J = (np.array([m[i] for m in moved]) for i in range(3))
-    # a steady pull, in the axes of the first sole
+    chain, slope, _ = robot.extras(hung=False)
+    width = P + sum(robot.extras(hung=False)) + 1
+    near, (R, p, J, ground) = _near_limits(robot, motion.q), robot.feet(motion.q)
+    # a steady pull, in the axes of the ground
     body = int(np.argmax(robot.model.bodies.mass))
     name = robot.model.bodies.names[body]
     com = robot.model.link_coms[robot.model.link_index(name)]
     hit = [LinkFrames(robot.model, [name], [com]).motions(q) for q in motion.q]
-    force = -R[:, 0]
+    force = -ground
     pull = np.zeros((N, D.shape[1], PULL))
     pull[:, :3] = force
     for k in range(N):
         pull[k, 3:6] = skew(hit[k].p[0]) @ force[k]
         pull[k, 6:] = hit[k].jacobian[0, :3].T @ force[k]
     whole = np.zeros((N, D.shape[1], width))
-    whole[:, :, :P], whole[:, :, P + CHAIN + SLOPE : -1] = D, pull
+    whole[:, :, :P], whole[:, :, P + chain + slope : -1] = D, pull
     base, cov = whole[:, :6].copy(), np.zeros((N, 6, 6))
     cov[:] = np.diag(np.repeat([noise.force**2, noise.moment**2], 3))
     for c in range(len(limbs.body)):
@@ -281,19 +335,21 @@ def _standing(
     for j in np.flatnonzero(recording.measured & ~robot.legs):
         used = np.flatnonzero(~near[:, j])
         found.append((whole[used, 6 + j] / noise.joint[j], int(j), used))
-    if len(limbs.body) == 2:
-        found.append(
-            (_chain(robot, R, p, J, width), CLOSED, np.repeat(np.arange(N), 6))
-        )
-    up = upwards(recording, frames)
-    for c in range(len(limbs.body)):
-        rows = _level(robot, (R, J), c, up, width)
-        found.append((rows, LEVEL, np.repeat(np.arange(N), 2)))
+    up, every = robot.upwards(recording), np.arange(N)
+    make = (_chain, _level) if robot.flat else (_distances, _heights)
+    for group, rows in zip((CLOSED, LEVEL), make, strict=True):
+        X = rows(robot, (R, p, J), up, width)
+        found.append((X, group, np.repeat(every, len(X) // N)))
     return (*_stack(found), motion.tau)
 
 
-def _chain(robot: SlowRobot, R: Array, p: Array, J: Array, width: int) -> Array:
+Feet = tuple[Array, Array, Array]
+"""Orientations, places and Jacobians of the feet, see SlowRobot.feet."""
+
+
+def _chain(robot: SlowRobot, feet: Feet, _up: Array, width: int) -> Array:
     """Rows (6 N, width): the second sole's pose in the first one's axes is constant."""
+    R, p, J = feet
     N, at = len(R), zero_columns(robot.model)
     turned = R[:, 0].transpose(0, 2, 1)
     place = np.einsum("kij,kj->ki", turned, p[:, 1] - p[:, 0])
@@ -305,35 +361,61 @@ def _chain(robot: SlowRobot, R: Array, p: Array, J: Array, width: int) -> Array:
     arm = np.array([skew(v) for v in p[:, 1] - p[:, 0]])
     rows[:, :3, at] = turned @ (between[:, :3] + arm @ J[:, 0, 3:])
     rows[:, 3:, at] = turned @ between[:, 3:]
-    first = width - 1 - extras(hung=False)
-    rows[:, :, first : first + CHAIN] = np.eye(CHAIN)
+    first = width - 1 - sum(robot.extras(hung=False))
+    rows[:, :, first : first + 6] = np.eye(6)
     rows[:, :3, -1], rows[:, 3:, -1] = -(place - place.mean(axis=0)), -off
     rows[:, :3] /= PLACE
     rows[:, 3:] /= TILT
     return rows.reshape(-1, width)
 
 
-def _level(
-    robot: SlowRobot, feet: tuple[Array, Array], c: int, up: Array, width: int
-) -> Array:
-    """Rows (2 N, width): up in the axes of sole c is that of the floor's slope."""
-    (R, J), n = feet, robot.model.n_joints
-    N, imu = (
-        len(R),
-        slice(width - 1 - extras(hung=False) - IMU, width - 1 - extras(hung=False)),
-    )
-    rows, turned = np.zeros((N, 3, width)), R[:, c].transpose(0, 2, 1)
-    crossed = -turned @ np.array([skew(u) for u in up])
-    rows[:, :, zero_columns(robot.model)] = crossed @ J[:, c, 3:, :n]
-    rows[:, :, imu.start : imu.start + 3] = -turned / GRAVITY
-    rows[:, :, imu.start + 3 : imu.stop] = crossed
-    relative = (
-        Rotation.from_matrix(R[:, 0].transpose(0, 2, 1) @ R[:, c]).mean().as_matrix()
-    )
-    slope = slice(imu.stop + CHAIN, imu.stop + CHAIN + SLOPE)
-    rows[:, :, slope] = -relative.T[:, :SLOPE]
-    rows[:, :, -1] = np.einsum("kij,kj->ki", turned, up)
-    return rows[:, :2].reshape(-1, width) / TILT
+def _level(robot: SlowRobot, feet: Feet, up: Array, width: int) -> Array:
+    """Rows (4 N, width): up in the axes of each sole is that of the floor's slope."""
+    R, _, J = feet
+    n, end = robot.model.n_joints, width - 1 - sum(robot.extras(hung=False))
+    rows = np.zeros((*R.shape[:2], 3, width))
+    turned = R.transpose(0, 1, 3, 2)
+    crossed = -turned @ np.array([skew(u) for u in up])[:, None]
+    rows[..., zero_columns(robot.model)] = crossed @ J[:, :, 3:, :n]
+    rows[..., end - IMU : end - 3] = -turned / GRAVITY
+    rows[..., end - 3 : end] = crossed
+    for c in range(R.shape[1]):
+        relative = Rotation.from_matrix(turned[:, 0] @ R[:, c]).mean().as_matrix()
+        rows[:, c, :, end + 6 : end + 8] = -relative.T[:, :2]
+    rows[..., -1] = np.einsum("kcij,kj->kci", turned, up)
+    return rows[:, :, :2].reshape(-1, width) / TILT
+
+
+def _distances(robot: SlowRobot, feet: Feet, _up: Array, width: int) -> Array:
+    """Rows (pairs N, width): the distance of each two feet is constant."""
+    _, p, J = feet
+    a, b = np.triu_indices(p.shape[1], 1)
+    between = p[:, b] - p[:, a]
+    size = np.linalg.norm(between, axis=2)
+    rows = np.zeros((*size.shape, width))
+    along, moved = between / size[..., None], J[:, b, :3] - J[:, a, :3]
+    rows[..., zero_columns(robot.model)] = np.einsum("kci,kcij->kcj", along, moved)
+    first = width - 1 - sum(robot.extras(hung=False))
+    rows[..., first : first + len(a)] = np.eye(len(a))
+    rows[..., -1] = -(size - size.mean(axis=0))
+    return rows.reshape(-1, width) / PLACE
+
+
+def _heights(robot: SlowRobot, feet: Feet, up: Array, width: int) -> Array:
+    """Rows ((L - 1) N, width): the height of each foot over the first one is constant."""
+    _, p, J = feet
+    chain, slope, _ = robot.extras(hung=False)
+    end = width - 1 - sum(robot.extras(hung=False))
+    between = p[:, 1:] - p[:, :1]
+    rows = np.zeros((len(p), slope, width))
+    moved = J[:, 1:, :3] - J[:, :1, :3]
+    rows[..., zero_columns(robot.model)] = -np.einsum("ki,kcij->kcj", up, moved)
+    rows[..., end - IMU : end - 3] = -between / GRAVITY
+    rows[..., end - 3 : end] = np.cross(up[:, None], between)
+    far = np.linalg.norm(between, axis=2).mean(axis=0)
+    rows[..., end + chain : end + chain + slope] = -np.diag(far)
+    rows[..., -1] = np.einsum("ki,kci->kc", up, between)
+    return rows.reshape(-1, width) / PLACE
 
 
 def _hung(

@@ -1,4 +1,4 @@
-"""Slow motions of a humanoid as one linear system: its rows, and its unknowns with their priors.
+"""Slow motions of a robot as one linear system: its rows, and its unknowns with their priors.
 
 Identification and check-up solve it, each with priors of its own. Information is divided by 7, as
 rows at 5 Hz share the errors of drives and soles. The priors here and that factor are from a trial
@@ -116,7 +116,8 @@ class SlowSystem:
         x = self.base.coefficients(z[:own])
         tree = with_theta(tree_of(self.robot.model.bodies), self.base.theta(z[:own]))
         for number, each in enumerate(self.recordings):
-            made, count = slow_rows(self.robot, each, tree, x), rows.extras(each.hung)
+            made = slow_rows(self.robot, each, tree, x)
+            count = sum(self.robot.extras(each.hung))
             X = np.zeros((len(made.X), len(x) + u.extra + 1))
             first, n = len(x), self.robot.model.n_joints
             X[:, :first], X[:, -1 - n :] = made.X[:, :first], made.X[:, -1 - n :]
@@ -171,10 +172,11 @@ def make_system(
             "a hanging robot's rope is not known: give --rope LINK X Y Z, the point that it hangs "
             "from in the axes of that link, m"
         )
-    if not all(hung) and sorted(limbs.size.tolist()) != [6, 6]:
+    kinds = limbs.size.tolist()
+    if not all(hung) and kinds != [6, 6] and (len(kinds) < 3 or 6 in kinds):
         raise WalkError(
-            f"{config.source} has {len(limbs.size)} feet: expected a humanoid on two flat soles "
-            "(feet with corners or size). Quadrupeds: identify --use walk"
+            f"{config.source} has {len(kinds)} feet, {kinds.count(6)} of them flat: expected a "
+            "humanoid on two flat soles (feet with corners or size), or three or more point feet"
         )
     standing = [log for log, hangs in zip(logs, hung, strict=True) if not hangs]
     with_torques = [log for log in logs if np.isfinite(log.effort).any()]
@@ -203,7 +205,7 @@ def make_system(
     base = unknowns or slow_unknowns(model, config, limbs, sizes)
     # rad/(N m), elasticity of a gear
     give = np.full(model.n_joints, 3e-4)
-    extra = np.concatenate([*(_extra_std(each.hung) for each in recordings), give])
+    extra = np.concatenate([*(_extra_std(robot, each) for each in recordings), give])
     whole = SlowUnknowns(
         base.model,
         base.legs,
@@ -224,13 +226,12 @@ def drive_sizes(model: RobotModel) -> Array:
     return np.where(np.isfinite(limits) & (limits > 0.0), limits / 3.0, usual)
 
 
-def _extra_std(hung: bool) -> Array:
-    """Priors of the extra unknowns of a recording, as in rows.extras."""
-    if hung:
-        # m, of the rope's point
-        return np.full(rows.ROPE, 0.002)
-    # the chain's poses, m or rad; the floor's slope; no outside pull
-    return np.repeat([0.02, np.deg2rad(0.5), 1e-6], [rows.CHAIN, rows.SLOPE, rows.PULL])
+def _extra_std(robot: SlowRobot, recording: SlowRecording) -> Array:
+    """Priors of the extra unknowns of a recording, as in SlowRobot.extras."""
+    # m, of the rope's point; or the chain's poses and distances, m or rad, the floor's slope, rad,
+    # and no outside pull, N
+    kinds = [0.002] if recording.hung else [0.02, np.deg2rad(0.5), 1e-6]
+    return np.repeat(kinds, robot.extras(recording.hung))
 
 
 def slow_unknowns(

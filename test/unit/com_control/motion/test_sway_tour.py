@@ -65,7 +65,7 @@ def test_hanging_moves_all_limbs_within_their_limits(robot):
 def test_what_is_not_possible_is_named():
     model, config = load_robot("hoap3")
     small = [replace(foot, corners=0.1 * foot.corners) for foot in config.feet]
-    with pytest.raises(MotionError, match=r"edge of the soles.*feet apart"):
+    with pytest.raises(MotionError, match=r"edge of the feet.*feet apart"):
         plan_sway(model, replace(config, feet=tuple(small)), 10.0)
     with pytest.raises(BipedError):
         plan_sway(*load_robot("biped3"))

@@ -4,12 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from slow_recording import hang, make_humanoid, sway
+from scipy.spatial.transform import Rotation
+from slow_recording import hang, make_robot, sway
 
 from com_identification.exceptions import WalkError
 from com_identification.slow import rows
 from com_identification.slow.identify import fit_rows, identify_slow, solve
+from com_identification.slow.rows import SlowRobot
 from com_identification.slow.system import make_system
+from com_identification.walking.preparation import find_limbs
 from com_identification.walking.unknowns import (
     PARAMETERS,
     Scale,
@@ -18,6 +21,7 @@ from com_identification.walking.unknowns import (
 )
 from com_model import RobotModel, Sesc
 from com_model.actuators import ActuatorModel, Actuators
+from com_model.dynamics.link_frames import LinkFrames
 from com_model.robots import load_robot
 
 GROUPS = {
@@ -30,7 +34,7 @@ GROUPS = {
 
 @pytest.fixture(scope="module")
 def robot():
-    return make_humanoid(3)
+    return make_robot(3)
 
 
 @pytest.fixture(scope="module")
@@ -81,11 +85,13 @@ def residuals(system, robot, log_constants):
         )[0]
         x[first : first + len(step)] += step
     left = made.X @ x
+    chosen = {name: made.joint == group for name, group in GROUPS.items()}
+    chosen["joints"] = made.joint >= 0
     return {
-        name: float(np.sqrt(np.mean(left[made.joint == group] ** 2)))
-        for name, group in (GROUPS | {"joints": None}).items()
-        if group is not None and (made.joint == group).any()
-    } | {"joints": float(np.sqrt(np.mean(left[made.joint >= 0] ** 2)))}
+        name: float(np.sqrt(np.mean(left[own] ** 2)))
+        for name, own in chosen.items()
+        if own.any()
+    }
 
 
 def test_rows_of_a_sway_vanish_at_the_truth(robot, swayed):
@@ -95,6 +101,52 @@ def test_rows_of_a_sway_vanish_at_the_truth(robot, swayed):
     assert found["level"] < 0.15
     assert found["base"] < 0.5
     assert found["joints"] < 0.5
+
+
+def test_rows_of_a_sway_on_points_vanish_at_the_truth():
+    robot = make_robot(3, name="scalf2")
+    system = make_system([sway(robot, 40.0)], [False], robot.believed, robot.config)
+    assert not system.robot.flat
+    found = residuals(system, robot, [rows.CLOSED, rows.LEVEL])
+    assert found["chain"] < 0.05
+    assert found["level"] < 0.15
+    assert found["base"] < 0.5
+
+
+def test_a_quadruped_is_identified_from_a_sway():
+    robot = make_robot(4, name="scalf2")
+    log = sway(robot, 60.0)
+    scale = Scale(robot.true.mass)
+    result = identify_slow([log], [False], robot.believed, robot.config, scale)
+    assert [gate.name for gate in result.gates if not gate.passed] == []
+    eta = result.unknowns.eta(result.z)
+    model = RobotModel.from_urdf(corrected_urdf(result.model, eta))
+    assert com_error(robot, model) < 0.7 * com_error(robot, robot.believed)
+    q = robot.config.nominal_posture(robot.true)
+    com, C = result.com(q)
+    error = com - Sesc(robot.true).com(q)
+    assert error @ np.linalg.solve(C, error) / 3.0 < 3.0
+
+
+def test_balls_roll_where_they_stand():
+    """A foot's place is that of its ball less the way by which it has rolled."""
+    believed, config = load_robot("scalf2")
+    model = config.attach(believed)
+    robot = SlowRobot(model, config, find_limbs(model, config), None)
+    q0, radius = config.nominal_posture(model), config.feet[0].radius
+    legs = [robot.limbs.joints[c] for c in range(4)]
+    q, frames = np.array([q0, q0]), LinkFrames(model, [f.frame for f in config.feet])
+    for sign, row in ((-1.0, q[0]), (1.0, q[1])):
+        for leg in legs:  # hips and knees turn the shanks; the balls keep their height
+            row[leg[1]] += 0.1 * sign
+    _, p, _, ground = robot.feet(q)
+    turn = [
+        (Rotation.from_matrix(b) * Rotation.from_matrix(a).inv()).as_rotvec()
+        for a, b in zip(*(frames.poses(row)[0] for row in q), strict=True)
+    ]
+    moved = frames.poses(q[1])[1] - frames.poses(q[0])[1]
+    expected = moved - radius * np.cross(turn, ground[0][:, 2])
+    np.testing.assert_allclose(p[1] - p[0], expected, atol=2e-3 * radius)
 
 
 def test_rows_of_a_hanging_robot_vanish_at_the_truth(robot, hung):
@@ -205,8 +257,11 @@ def test_what_is_missing_is_named(robot, swayed, hung):
         make_system(
             [replace(swayed, effort=effort)], [False], robot.believed, robot.config
         )
-    with pytest.raises(WalkError, match="two flat soles"):
-        make_system([swayed], [False], *load_robot("scalf2"))
+    one = replace(robot.config, feet=robot.config.feet[:1])
+    with pytest.raises(
+        WalkError, match=r"1 feet, 1 of them flat: expected .* two flat soles"
+    ):
+        make_system([swayed], [False], robot.believed, one)
     short = swayed.between(0.0, 12.0)
     with pytest.raises(WalkError, match="expected 15 s or more"):
         make_system([short], [False], robot.believed, robot.config)

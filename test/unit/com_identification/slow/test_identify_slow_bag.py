@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import yaml
 from shipped_robot import SHARE
-from slow_recording import hang, make_humanoid, sway
+from slow_recording import hang, make_robot, sway
 
 from com_demos.bag_writer import BagWriter
 from com_identification.commands.identify import main
@@ -41,7 +41,7 @@ def write(robot, path, log):
 
 @pytest.fixture(scope="module")
 def robot():
-    return make_humanoid(3)
+    return make_robot(3)
 
 
 @pytest.fixture(scope="module")

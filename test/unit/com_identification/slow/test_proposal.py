@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from slow_recording import make_humanoid
+from slow_recording import make_robot
 
 from com_control.commands.plan_sway import main as plan
 from com_control.motion.sway_tour import plan_hang, plan_sway
@@ -45,7 +45,7 @@ def test_sigma_is_that_of_a_recording():
     from com_identification.slow.identify import identify_slow
     from com_identification.walking.unknowns import Scale
 
-    robot = make_humanoid(3, size=0.2)
+    robot = make_robot(3, size=0.2)
     tour = plan_sway(robot.believed, robot.config, 40.0).motion
     predicted, _ = predict_com_std(
         robot.believed, robot.config, tour.times, tour.positions
@@ -63,7 +63,7 @@ def test_sigma_is_that_of_a_recording():
 def test_commands(tmp_path, capsys):
     file = str(tmp_path / "sway.csv")
     assert plan(["--robot", "hoap3", "--seconds", "30", "--output", file]) == 0
-    assert "mm inside the soles" in capsys.readouterr().out
+    assert "mm inside the feet" in capsys.readouterr().out
     assert propose([file, "--robot", "hoap3"]) == 0
     out = capsys.readouterr().out
     assert out.count("CoM of the whole robot") == 2
