@@ -262,12 +262,14 @@ def _steady_feet(
         worst = np.maximum(worst, size)
     if not worst.any():
         return []
+    # 2 mm and 0.2 degrees; how far a ball rolls is known to a tenth of its radius
+    place = 0.002 + 0.1 * float(system.robot.limbs.radius.max())
+    turn = f" and {np.degrees(worst[1]):.2f} degrees (limit 0.2)" * system.robot.flat
     text = (
-        f"one foot moved by {1e3 * worst[0]:.1f} mm and {np.degrees(worst[1]):.2f} degrees against "
-        "the other between first and last third, limits 2 mm and 0.2 degrees: a foot slipped"
+        f"one foot moved by {1e3 * worst[0]:.1f} mm (limit {1e3 * place:.1f}){turn} against "
+        "another between first and last third: a foot slipped"
     )
-    # 2 mm and 0.2 degrees
-    passed = bool(worst[0] < 0.002 and worst[1] < np.deg2rad(0.2))
+    passed = bool(worst[0] < place and worst[1] < np.deg2rad(0.2))
     return [AcceptanceTest("feet in place", text, passed)]
 
 

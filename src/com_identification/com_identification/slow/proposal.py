@@ -1,6 +1,6 @@
 """What a slow motion would determine, before anybody moves: rows of a motion that is only planned.
 
-The URDF's robot moves exactly as planned; soles stay where they are, or the robot hangs plumb from
+The URDF's robot moves exactly as planned; feet stay where they are, or the robot hangs plumb from
 its rope. The covariance of its unknowns does not need readings, only postures, torques and their
 directions.
 """
@@ -11,6 +11,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from com_bags import WalkLog
+from com_identification.slow.rows import standing_feet
 from com_identification.slow.system import TEMPERING, make_system
 from com_identification.walking.advice import com_std
 from com_model import Frame, RobotConfig, RobotModel, Sesc
@@ -18,6 +19,7 @@ from com_model.arrays import Array
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.inverse_dynamics import Dynamics
 from com_model.dynamics.link_frames import LinkFrames
+from com_model.geometry.rotations import skew
 
 
 def predict_log(
@@ -41,27 +43,21 @@ def predict_log(
     grid = np.arange(time[0], time[-1], 1.0 / rate)
     rows = np.column_stack([np.interp(grid, time, column) for column in q.T])
     qd = np.gradient(rows, grid, axis=0)
-    names = [foot.frame for foot in config.feet]
-    frames = (
-        LinkFrames(model, names)
-        if rope is None
-        else LinkFrames(model, [rope.link], [rope.xyz])
-    )
-    moved = [frames.motions(row) for row in rows]
     if rope is None:
-        R = np.array([m.R[0] for m in moved])  # of the first sole, flat on the ground
-        place = np.array([-m.R[0].T @ m.p[0] for m in moved])
+        _, p, J, R = standing_feet(model, config, rows)
+        place = -np.einsum("kji,kj->ki", R, p[:, 0])
         rise = np.gradient(np.gradient(place, grid, axis=0), grid, axis=0)
         force = np.einsum("kij,kj->ki", R, rise + np.array([0.0, 0.0, GRAVITY]))
         turns = (
             Rotation.from_matrix(R[:-1] @ R[1:].transpose(0, 2, 1)).as_rotvec() * rate
         )
         omega = np.concatenate([turns, turns[-1:]])
+        size = 6 if all(len(foot.corners) for foot in config.feet) else 3
     else:
-        sesc = Sesc(model)
-        up = np.array(
-            [m.p[0] - sesc.com(row) for m, row in zip(moved, rows, strict=True)]
-        )
+        frames, sesc = LinkFrames(model, [rope.link], [rope.xyz]), Sesc(model)
+        moved, size = [frames.motions(row) for row in rows], 3
+        p, J = np.array([m.p for m in moved]), np.array([m.jacobian for m in moved])
+        up = np.array([at[0] - sesc.com(row) for at, row in zip(p, rows, strict=True)])
         force = GRAVITY * up / np.linalg.norm(up, axis=1, keepdims=True)
         omega = np.zeros_like(force)
     tau, dynamics, still = (
@@ -69,17 +65,13 @@ def predict_log(
         Dynamics(model),
         np.zeros(model.n_joints),
     )
-    for k, m in enumerate(moved):
+    for k in range(len(rows)):
         root = np.zeros(3), np.zeros(3), force[k]
         wrench, needed = dynamics.inverse_dynamics((rows[k], still, still), root)
-        J = m.jacobian.reshape(-1, model.n_joints)
-        if rope is None:
-            parts = [np.eye(6) for _ in m.p]
-            for part, p in zip(parts, m.p, strict=True):
-                part[3:, :3] = np.cross(p, np.eye(3)).T
-            tau[k] = needed - J.T @ np.linalg.pinv(np.hstack(parts)) @ wrench
-        else:
-            tau[k] = needed - J[:3].T @ wrench[:3]
+        parts = np.tile(np.eye(6), (p.shape[1], 1, 1))
+        parts[:, 3:, :3] = [skew(at) for at in p[k]]
+        shares = np.linalg.pinv(np.hstack(list(parts[:, :, :size]))) @ wrench
+        tau[k] = needed - np.concatenate(J[k, :, :size]).T @ shares
     return WalkLog(grid, rows, qd, tau, omega, force, None)
 
 

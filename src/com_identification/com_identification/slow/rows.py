@@ -162,29 +162,12 @@ class SlowRobot:
         return (6, 2, PULL) if self.flat else (feet * (feet - 1) // 2, feet - 1, PULL)
 
     def feet(self, q: Array) -> tuple[Array, Array, Array, Array]:
-        """Returns the feet of N postures in the root's frame.
+        """Returns the feet of N postures, see standing_feet.
 
         Args:
             q: (N, n) rad or m.
-
-        Returns:
-            Orientations (N, L, 3, 3), places (N, L, 3) m, Jacobians (N, L, 6, n), and axes
-            (N, 3, 3) that stand still on the ground: those of the first sole; of points forwards,
-            leftwards and normal to where they stand on average. Places are origins of soles or
-            centres of balls, less the way by which a ball has rolled.
         """
-        moved = [self._frames.motions(each) for each in q]
-        R, p, J = (np.array([m[i] for m in moved]) for i in range(3))
-        if self.flat:
-            return R, p, J, R[:, 0]
-        ground = _axes_of(p)
-        turned = ground.transpose(0, 2, 1)[:, None] @ R
-        for c, radius in enumerate(self.limbs.radius):
-            own = Rotation.from_matrix(turned[:, c])
-            x, y, _ = (own * own.mean().inv()).as_rotvec().T
-            rolled = radius * np.column_stack([y, -x, np.zeros_like(x)])
-            p[:, c] -= np.einsum("kij,kj->ki", ground, rolled)
-        return R, p, J, _axes_of(p)
+        return standing_feet(self.model, self.config, q)
 
     def tilts(self, q: Array) -> Array:
         """Returns how the unknowns of the slope follow from a slope about two axes (slope, 2).
@@ -198,12 +181,6 @@ class SlowRobot:
         between = (p[:, 1:] - p[:, :1]) @ ground
         far = np.linalg.norm(between, axis=2, keepdims=True)
         return np.asarray((between / far).mean(axis=0)[:, :2])
-
-    @property
-    def _frames(self) -> LinkFrames:
-        feet = self.config.feet
-        centers = [foot.center for foot in feet]
-        return LinkFrames(self.model, [foot.frame for foot in feet], centers)
 
     def upwards(self, recording: SlowRecording) -> Array:
         """Directions (N, 3) against gravity in root axes, by the accelerometer and standing feet.
@@ -219,6 +196,40 @@ class SlowRobot:
         rise[[0, 1, -2, -1]] = 0.0
         up = recording.motion.force - np.einsum("kij,kj->ki", R, rise)
         return np.asarray(up / np.linalg.norm(up, axis=1, keepdims=True))
+
+
+def standing_feet(
+    model: RobotModel, config: RobotConfig, q: Array
+) -> tuple[Array, Array, Array, Array]:
+    """Returns the feet of N postures of a standing robot, in the root's frame.
+
+    Args:
+        model: the robot with the frames of its feet.
+        config: its L feet.
+        q: (N, n) rad or m.
+
+    Returns:
+        Orientations (N, L, 3, 3), places (N, L, 3) m, Jacobians (N, L, 6, n), and axes (N, 3, 3)
+        that stand still on the ground: those of the first sole; of points forwards, leftwards and
+        normal to where they stand on average. Places are origins of soles or centres of balls,
+        less the way by which a ball has rolled.
+    """
+    feet = config.feet
+    frames = LinkFrames(
+        model, [foot.frame for foot in feet], [foot.center for foot in feet]
+    )
+    moved = [frames.motions(each) for each in q]
+    R, p, J = (np.array([m[i] for m in moved]) for i in range(3))
+    if all(len(foot.corners) for foot in feet):
+        return R, p, J, R[:, 0]
+    ground = _axes_of(p)
+    turned = ground.transpose(0, 2, 1)[:, None] @ R
+    for c, foot in enumerate(feet):
+        own = Rotation.from_matrix(turned[:, c])
+        x, y, _ = (own * own.mean().inv()).as_rotvec().T
+        rolled = foot.radius * np.column_stack([y, -x, np.zeros_like(x)])
+        p[:, c] -= np.einsum("kij,kj->ki", ground, rolled)
+    return R, p, J, _axes_of(p)
 
 
 def _axes_of(p: Array) -> Array:

@@ -126,6 +126,13 @@ def test_a_quadruped_is_identified_from_a_sway():
     com, C = result.com(q)
     error = com - Sesc(robot.true).com(q)
     assert error @ np.linalg.solve(C, error) / 3.0 < 3.0
+    moved = log.position.copy()
+    knee = robot.believed.joint_names.index("rf_kfe_joint")
+    moved[len(moved) // 2 :, knee] += 0.05  # by 3 cm
+    slipped = replace(log, position=moved)
+    result = identify_slow([slipped], [False], robot.believed, robot.config, scale)
+    failed = {gate.name: gate.text for gate in result.gates if not gate.passed}
+    assert "a foot slipped" in failed["feet in place"]
 
 
 def test_balls_roll_where_they_stand():
