@@ -32,7 +32,7 @@ from std_msgs.msg import Header
 from trajectory_msgs.msg import JointTrajectory
 
 from com_control.exceptions import MotionError
-from com_control.motion.csv_file import UNITS
+from com_control.motion.files import UNITS
 from com_control.motion.limits import (
     LimitError,
     LoadedMotion,
