@@ -28,7 +28,7 @@ from std_srvs.srv import SetBool, Trigger
 from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import MarkerArray
 
-from com_estimation.nodes.com_conversions import center_of_mass_to_numpy
+from com_estimation.nodes.com_output import center_of_mass_to_numpy
 from com_estimation.whole_body.com_state import ComObserver
 from com_model import RobotModel
 from com_model.arrays import Array

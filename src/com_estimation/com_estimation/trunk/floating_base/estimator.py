@@ -45,7 +45,7 @@ from com_model.arrays import Array
 from com_model.compiled import entry_point
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.kinematics import body_poses
-from com_model.dynamics.tree_kernels import tree_of
+from com_model.dynamics.link_frames import tree_of
 from com_model.exceptions import ConfigError
 from com_model.legs import JOINTS, Leg, quadruped_legs
 
