@@ -316,38 +316,6 @@ def _margin_ahead(
 LAST, DWELL, MOVED, SPEED, LEAST, STUCK, CHANGE, SQUARE, PRODUCT = range(9)
 
 
-class ReadingOptions(NamedTuple):
-    """When readings of joints and wrenches are not those of one moving robot.
-
-    Attributes:
-        jump: rad or m, rms change of a position from sample to sample, above which it may jump:
-            moves the CoM by a few mm; encoders jitter by 1e-5 to 5e-4.
-        reversed: mean of -d_k d_k-1 over that of d_k^2, above which it does; a vibration at a
-            quarter of the sampling rate has 0, white noise and two drivers 0.5 and more.
-        frozen: s that a foot's wrench may stay the same while it carries load and the other one
-            changes; a sensor of 50 Hz repeats its reading for 0.02 s.
-        stuck: s that a position which moved may stay the same.
-        memory: s, averaging of a reading's motion.
-        fine: rad or m: less is no motion.
-        coarse: rad or m, smallest step of an encoder that may rest.
-        often: fraction of samples in which a reading that cannot rest has moved.
-        abrupt: rad/s or m/s, from which a position has stopped within a sample.
-    """
-
-    jump: float = 2e-3
-    reversed: float = 0.4
-    frozen: float = 0.06
-    stuck: float = 0.05
-    memory: float = 0.1
-    fine: float = 1e-7
-    coarse: float = 1e-6
-    often: float = 0.7
-    abrupt: float = 0.1
-
-
-READINGS = ReadingOptions()
-
-
 def make_watch(joints: int) -> Array:
     """Initial state of `find_stuck`.
 
@@ -366,7 +334,7 @@ def make_watch(joints: int) -> Array:
 
 @compiled()
 def find_stuck(
-    q: Array, matters: Array, dt: float, watch: Array, options: ReadingOptions
+    q: Array, matters: Array, dt: float, watch: Array
 ) -> tuple[int, int, bool]:
     """Looks for joints whose encoder repeats a reading although the joint moves, or jumps.
 
@@ -375,14 +343,14 @@ def find_stuck(
         matters: (n,) 1 for the joints that are watched, else 0.
         dt: s since the sample before.
         watch: (9, n) state, see `make_watch`; changed.
-        options: when a position jumps.
 
     Returns:
         Index of the first stuck joint among those watched, or -1; of the first one that jumps, or
         -1; and whether a watched joint
         that moved all the time has just stopped.
     """
-    gain, found, jumping, stopped = min(dt / options.memory, 1.0), -1, -1, False
+    # 0.1 s: averaging of a reading's motion
+    gain, found, jumping, stopped = min(dt / 0.1, 1.0), -1, -1, False
     for j in range(len(q)):
         change = q[j] - watch[LAST, j]
         watch[LAST, j] = q[j]
@@ -392,26 +360,35 @@ def find_stuck(
         watch[CHANGE, j] = change
         watch[SQUARE, j] += gain * (change**2 - watch[SQUARE, j])
         watch[PRODUCT, j] += gain * (-change * before - watch[PRODUCT, j])
-        large = watch[SQUARE, j] > options.jump**2 and matters[j] > 0.0
-        if large and watch[PRODUCT, j] > options.reversed * watch[SQUARE, j]:
+        # rad or m, rms change of a position from sample to sample, above which it may jump: that
+        # moves the CoM by a few mm; encoders jitter by 1e-5 to 5e-4
+        large = watch[SQUARE, j] > 2e-3**2 and matters[j] > 0.0
+        # mean of -d_k d_k-1 over that of d_k^2, above which it does: a vibration at a quarter of
+        # the sampling rate has 0, white noise and two drivers 0.5 and more
+        if large and watch[PRODUCT, j] > 0.4 * watch[SQUARE, j]:
             jumping = j if jumping < 0 else jumping
         if size > 0.0:
             watch[DWELL, j], watch[STUCK, j] = 0.0, 0.0
             watch[LEAST, j] = min(watch[LEAST, j], size)
         else:
             watch[DWELL, j] += dt
-        fine = watch[LEAST, j] < options.coarse and watch[MOVED, j] > options.often
+        # rad or m, smallest step of an encoder that may rest; fraction of samples in which a
+        # reading that cannot rest has moved
+        fine = watch[LEAST, j] < 1e-6 and watch[MOVED, j] > 0.7
         if (
             matters[j]
-            and (fine or watch[SPEED, j] > options.abrupt)
-            and watch[DWELL, j] > options.stuck
+            # rad/s or m/s, from which a position has stopped within a sample
+            and (fine or watch[SPEED, j] > 0.1)
+            # s that a position which moved may stay the same
+            and watch[DWELL, j] > 0.05
         ):
             watch[STUCK, j] = 1.0
         if watch[STUCK, j] > 0.0 and found < 0:
             found = j
         stopped |= matters[j] > 0.0 and fine and watch[DWELL, j] > 1.5 * dt
         if size > 0.0 or not fine:
-            watch[MOVED, j] += gain * ((size > options.fine) - watch[MOVED, j])
+            # rad or m: less is no motion
+            watch[MOVED, j] += gain * ((size > 1e-7) - watch[MOVED, j])
             watch[SPEED, j] += gain * (size / dt - watch[SPEED, j])
     return found, jumping, stopped
 
@@ -424,7 +401,6 @@ def take_out_give(
     joints: Indices,
     torque: Array,
     light: float,
-    time: float,
     given: Array,
     loads: Array,
     bent: Array,
@@ -438,7 +414,6 @@ def take_out_give(
         joints: (j,) indices of the legs' joints in q.
         torque: (j,) N m, theirs at the sample before.
         light: N m, see step.Blocks.
-        time: s, time constant with which `given` follows `found`.
         given: (2,) those in use, changed.
         loads: (j,) N m, mean torques of the last 4 s; NaN to start; changed.
         bent: (n,) positions less what the joints give, set.
@@ -448,7 +423,9 @@ def take_out_give(
     """
     most = 0.0
     for i in range(2):
-        given[i] += (found[i] - given[i]) * dt / time
+        # 1 s, time constant: a step of the positions would be a step of the CoM; a window of
+        # 0.24 s must see nearly constant values
+        given[i] += (found[i] - given[i]) * dt / 1.0
     bent[:] = q
     for k in range(len(joints)):
         flexes, sides = give(torque[k], light)
@@ -461,9 +438,7 @@ def take_out_give(
 
 
 @compiled()
-def find_frozen(
-    wrenches: Array, dt: float, weight: float, watch: Array, options: ReadingOptions
-) -> int:
+def find_frozen(wrenches: Array, dt: float, weight: float, watch: Array) -> int:
     """Looks for a foot whose wrench stays the same although it carries load.
 
     Args:
@@ -471,7 +446,6 @@ def find_frozen(
         dt: s since the sample before.
         weight: N, of the robot.
         watch: (f, 7) last wrench and s since it changed; NaN at first; changed.
-        options: for how long it may.
 
     Returns:
         Index of the first such foot while another one changes, or -1.
@@ -485,6 +459,8 @@ def find_frozen(
         own[6] = own[6] + dt if same else 0.0
         changes |= not same
         loaded = np.sqrt(dot(own, own)) > RELEASE_LOAD * weight
-        if found < 0 and loaded and own[6] > options.frozen:
+        # s that a foot's wrench may stay the same while it carries load and the other one
+        # changes; a sensor of 50 Hz repeats its reading for 0.02 s
+        if found < 0 and loaded and own[6] > 0.06:
             found = f
     return found if changes else -1

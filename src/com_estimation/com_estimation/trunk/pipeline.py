@@ -31,35 +31,6 @@ from com_model.legs import Leg
 from com_model.status import TRUSTED, Status
 
 
-@dataclass(frozen=True)
-class TimingOptions:
-    """Which times of samples are wrong.
-
-    Attributes:
-        restart: s that stamps go back, above which it is another recording and no late sample.
-        least_rate_hz: 1/s, least rate where none is configured.
-        rate_fraction: of the configured rate, below which it is too slow.
-        average: s, memory of the present period.
-        usual: s, memory of the usual one.
-        changed: ratio of the two that counts as another rate.
-        gap: usual periods between samples.
-        gap_fraction: of the samples come after a gap: irregular.
-        young: samples, among which a first pause is not taken for the usual period.
-        report: s, for which a repeated or late sample is reported.
-    """
-
-    restart: float = 0.5
-    least_rate_hz: float = 150.0
-    rate_fraction: float = 0.8
-    average: float = 0.3
-    usual: float = 10.0
-    changed: float = 1.4
-    gap: float = 2.5
-    gap_fraction: float = 0.05
-    young: int = 50
-    report: float = 1.0
-
-
 class Order(Enum):
     """Decision about a sample by its time.
 
@@ -79,18 +50,12 @@ class TimingCheck:
 
     Args:
         rate_hz: 1/s, to which the user has set the driver; None: unknown, then the rate must be
-            at least `least_rate_hz`.
-        options: which times are wrong.
+            at least 150 Hz.
     """
 
-    def __init__(
-        self, rate_hz: float | None = None, options: TimingOptions | None = None
-    ) -> None:
-        self._options = options or TimingOptions()
-        self._least_hz = min(
-            self._options.least_rate_hz,
-            self._options.rate_fraction * (rate_hz or math.inf),
-        )
+    def __init__(self, rate_hz: float | None = None) -> None:
+        # Hz, and a fraction of the configured rate
+        self._least_hz = min(150.0, 0.8 * (rate_hz or math.inf))
         self._begin(-math.inf)
 
     def _begin(self, time: float) -> None:
@@ -116,7 +81,8 @@ class TimingCheck:
         if time > self._last:
             self._measure(time)
             return Order.USE
-        if self._last - time > self._options.restart:
+        # s that stamps go back, above which it is another recording and no late sample
+        if self._last - time > 0.5:
             # a single stamp before the clock started is no fault
             again = self._count > 0
             self._begin(time)
@@ -133,7 +99,8 @@ class TimingCheck:
     def problem(self) -> Problem | None:
         """A DEGRADE for times that are, or were recently, wrong or too slow; or None."""
         text, at = self._dropped
-        if text and self._last - at < self._options.report:
+        # s, for which a repeated or late sample is reported
+        if text and self._last - at < 1.0:
             return Problem(Severity.DEGRADE, text)
         if math.isnan(self._period):
             return None
@@ -143,12 +110,14 @@ class TimingCheck:
                 f"joint_states comes at {rate:.0f} Hz: raise it to {self._least_hz:.0f} Hz or "
                 "more, 1000 Hz at best, or set expected_rate_hz to the rate that is intended"
             )
-        elif self._gaps > self._options.gap_fraction:
+        # of the samples come after a gap: irregular
+        elif self._gaps > 0.05:
             text = (
                 f"{100 * self._gaps:.0f} % of the joint_states come after a gap: check the "
                 "network and the load of the computer"
             )
-        elif not 1.0 / self._options.changed < rate / usual < self._options.changed:
+        # ratio of the present rate and the usual one that counts as another rate
+        elif max(rate / usual, usual / rate) >= 1.4:
             text = (
                 f"joint_states comes at {rate:.0f} Hz and came at {usual:.0f} Hz before: check "
                 "the driver and the load of the computer"
@@ -161,17 +130,20 @@ class TimingCheck:
         dt, self._last = time - self._last, time
         if not math.isfinite(dt):
             return
-        options = self._options
+        longest = 2.5  # usual periods between samples; beyond, there is a gap
         self._count += 1
-        paused = self._count <= options.young and dt < self._usual / options.gap
+        # samples, among which a first pause is not taken for the usual period
+        paused = self._count <= 50 and dt < self._usual / longest
         if math.isnan(self._usual) or paused:
             self._period = self._usual = dt
             return
-        gap = dt > options.gap * self._usual
+        gap = dt > longest * self._usual
         self._gaps += min(1.0, self._period / 1.0) * (gap - self._gaps)
         dt = min(dt, 3.0 * self._period)  # one pause does not change the rate
-        self._period += min(1.0, dt / options.average) * (dt - self._period)
-        self._usual += min(1.0, dt / options.usual) * (dt - self._usual)
+        # s, memory of the present period
+        self._period += min(1.0, dt / 0.3) * (dt - self._period)
+        # s, memory of the usual one
+        self._usual += min(1.0, dt / 10.0) * (dt - self._usual)
 
 
 @dataclass(frozen=True, eq=False)

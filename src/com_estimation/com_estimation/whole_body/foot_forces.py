@@ -234,31 +234,6 @@ BANDWIDTH = 400.0
 """rad/s, of the low pass: 32 Hz at -3 dB, a delay of 7.5 ms."""
 
 
-@dataclass(frozen=True)
-class FootForceOptions:
-    """Noise and contact rules of the estimate, the same for all robots.
-
-    Attributes:
-        enter: fraction of the weight from which a foot is in contact.
-        leave: fraction of the weight below which it no longer is.
-        prior_std: of the weight, standard deviation of a foot's force without data.
-        air_std: of the weight, the same of a foot in the air.
-        weighed_std: of the weight, error of the base's force where the robot was weighed.
-        urdf_std: of the weight, the same with the masses of the URDF.
-        arm: m, error of the base's moment over that of its force.
-        gain_std: relative error of torques, in addition to that of load friction.
-    """
-
-    enter: float = 0.12
-    leave: float = 0.09
-    prior_std: float = 0.8
-    air_std: float = 0.003
-    weighed_std: float = 0.02
-    urdf_std: float = 0.08
-    arm: float = 0.5
-    gain_std: float = 0.03
-
-
 @dataclass(frozen=True, eq=False)
 class FootWrenches:
     """Wrenches of the ground on f feet; NaN where unknown.
@@ -316,7 +291,6 @@ class FootForceEstimator:
         mass: kg, of the robot if it was weighed: the URDF's masses are scaled to it, and the
             balance of the whole robot counts for 2 % of the weight; None: for 8 %.
         bandwidth: rad/s, of the filter; wrenches are 3 / bandwidth late.
-        options: noise and contact rules.
 
     Raises:
         ConfigError: there are no feet, no joint moves one, or the IMU is not on the trunk.
@@ -328,9 +302,8 @@ class FootForceEstimator:
         config: RobotConfig,
         mass: float | None = None,
         bandwidth: float = BANDWIDTH,
-        options: FootForceOptions | None = None,
     ) -> None:
-        options = options or FootForceOptions()
+        prior_std = 0.8  # of the weight, of a foot's force without data
         model, feet = config.attach(model), config.feet
         legs = _leg_joints(model, config)
         link, bodies, weight = (
@@ -349,7 +322,9 @@ class FootForceEstimator:
         units = np.column_stack([np.ones((len(feet), 3)), np.tile(reach, (3, 1)).T])
         drives = config.drives(model.joint_names, legs, drive_sizes(model))
         kinds = ("coulomb", "viscous", "load_friction", "rotor_inertia")
-        errors = options.urdf_std if mass is None else options.weighed_std
+        # of the weight, error of the base's force with the masses of the URDF, or where the robot
+        # was weighed
+        errors = 0.08 if mass is None else 0.02
         friction, std = (
             np.array(
                 [[getattr(d, kind + end) for d in drives] for kind in kinds], float
@@ -364,14 +339,19 @@ class FootForceEstimator:
             size=size,
             joints=own,
             friction=friction,
-            std=np.array([np.hypot(std[0], bias), np.hypot(std[2], options.gain_std)]),
-            prior=options.prior_std * (weight * units[np.arange(6) < size[:, None]]),
-            air=(options.prior_std / options.air_std) ** 2,
-            base=1.0 / (weight * errors * np.repeat([1.0, options.arm], 3)) ** 2,
+            # relative error of torques, in addition to that of load friction
+            std=np.array([np.hypot(std[0], bias), np.hypot(std[2], 0.03)]),
+            prior=prior_std * (weight * units[np.arange(6) < size[:, None]]),
+            # 0.003 of the weight: the same of a foot in the air
+            air=(prior_std / 0.003) ** 2,
+            # m, error of the base's moment over that of its force
+            base=1.0 / (weight * errors * np.repeat([1.0, 0.5], 3)) ** 2,
             heavier=weight / (GRAVITY * model.mass),
             p_imu=np.array(bodies.p_body_link[link]),
-            enter=options.enter * weight,
-            leave=options.leave * weight,
+            # fraction of the weight from which a foot is in contact
+            enter=0.12 * weight,
+            # fraction of the weight below which it no longer is
+            leave=0.09 * weight,
             bandwidth=bandwidth,
             settling=12.0 / bandwidth,  # 5e-4 of what came before are left
         )
