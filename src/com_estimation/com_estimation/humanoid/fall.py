@@ -48,49 +48,20 @@ class FallOptions(NamedTuple):
     """When to warn of a fall.
 
     Attributes:
-        patience: s, for which the danger must last.
         observer: rad/s, both poles.
-        cutoff: Hz, of the soles' rates, one pole.
-        ahead: omega T, for which the DCM is predicted.
-        rolling_ahead: omega T, the same while the sole with the highest load rolls.
-        tipping_ahead: omega T, the same while it tips.
+        tipping_ahead: omega T, for which the DCM is predicted while the sole with the highest load
+            tips.
         tips: rad of a sole, above which it tips.
-        tip_rate: rad/s, with which it does.
-        rolls: rad of a sole, above which it rolls.
-        roll_rate: rad/s, with which it does.
-        tilt: rad, predicted tilt of a sole that tips, which is a fall.
-        tilt_ahead: s, within which.
-        tilted: rad of a sole, above which its rate alone counts.
-        steep: rad, tilt by that rate which is a fall.
-        steep_ahead: s, within which.
-        sinking: m/s^2, with which a sole in the air can be lowered.
-        impact: of the weight, force of a touch-down.
-        settling: s, for which its effects last.
+        roll_rate: rad/s, with which a sole rolls.
         least_height: m, lower bound of the CoM's height in omega.
-        least_force: N, upwards: with less there is no CoP, in the air or by a sensor's wrong sign.
         slope_time: s, over which the usual normal of the loaded sole is averaged.
     """
 
-    patience: float = 0.01
     observer: float = 45.0
-    cutoff: float = 10.0
-    ahead: float = 0.2
-    rolling_ahead: float = 0.35
     tipping_ahead: float = 0.5
     tips: float = 0.2 * pi / 180.0
-    tip_rate: float = 6.0 * pi / 180.0
-    rolls: float = 0.5 * pi / 180.0
     roll_rate: float = 5.0 * pi / 180.0
-    tilt: float = 10.0 * pi / 180.0
-    tilt_ahead: float = 0.25
-    tilted: float = pi / 180.0
-    steep: float = 6.0 * pi / 180.0
-    steep_ahead: float = 0.1
-    sinking: float = 2.5
-    impact: float = 1.5
-    settling: float = 0.02
     least_height: float = 0.1
-    least_force: float = 1.0
     slope_time: float = 4.0
 
 
@@ -194,7 +165,8 @@ def watch_fall(
         state.slope[i] += change * (1.0 if first else dt / FALL.slope_time)
     for f in range(len(m.load)):
         _follow_sole(soles, m, f, first, dt, state)
-    if force[2] < FALL.least_force:
+    # N, upwards: with less there is no CoP, in the air or by a sensor's wrong sign
+    if force[2] < 1.0:
         state.endangered[0], state.model_xi[0], state.margin[0] = 0.0, np.nan, np.nan
         return False
     ground = ground / total if total > 0.0 else m.total[1, 2] - FALL.least_height
@@ -218,31 +190,41 @@ def watch_fall(
         if m.load[f] < least:
             above = state.height[loaded] - state.height[f]
             climb = state.climb[loaded] - state.climb[f]
-            landing = min(landing, _time_until(above, climb, FALL.sinking))
+            # m/s^2, with which a sole in the air can be lowered
+            landing = min(landing, _time_until(above, climb, 2.5))
     flat = soles.flat[loaded] > 0.0
-    rolls = flat and angle > FALL.rolls and rate > FALL.roll_rate
+    # rad of a sole, above which it rolls
+    rolls = flat and angle > 0.5 * pi / 180.0 and rate > FALL.roll_rate
     returns = flat and rate < -FALL.roll_rate
-    ahead = FALL.rolling_ahead if rolls else FALL.ahead
+    # omega T, for which the DCM is predicted, also while the sole with the highest load rolls
+    ahead = 0.35 if rolls else 0.2
     beyond = _margin_ahead(soles, m, state, omega, ahead, ahead, -np.inf) < 0.0
     danger = beyond and not returns
     danger |= (
-        flat and angle > FALL.tilted and angle + FALL.steep_ahead * rate > FALL.steep
+        # rad of a sole, above which its rate alone counts: within 0.1 s, to the tilt of a fall
+        flat and angle > pi / 180.0 and angle + 0.1 * rate > 6.0 * pi / 180.0
     )
-    tips = flat and angle > FALL.tips and rate > FALL.tip_rate
+    # rad/s, with which a sole tips
+    tips = flat and angle > FALL.tips and rate > 6.0 * pi / 180.0
     if tips and _margin_ahead(soles, m, state, omega, 0.0, 0.0, least) < 0.0:
         held = min(omega * landing, FALL.tipping_ahead)
         danger |= (
             _margin_ahead(soles, m, state, omega, FALL.tipping_ahead, held, -np.inf)
             < 0.0
         )
-        tilted = _time_until(angle - FALL.tilt, rate, state.bend[loaded])
-        danger |= tilted < min(FALL.tilt_ahead, landing)
-    if force[2] > FALL.impact * soles.weight:
-        state.endangered[0] = -FALL.settling
+        # rad, predicted tilt of a sole that tips, which is a fall
+        tilted = _time_until(angle - 10.0 * pi / 180.0, rate, state.bend[loaded])
+        # s, within which
+        danger |= tilted < min(0.25, landing)
+    # of the weight, force of a touch-down
+    if force[2] > 1.5 * soles.weight:
+        # s, for which its effects last
+        state.endangered[0] = -0.02
     else:
         counts = danger or state.endangered[0] < 0.0
         state.endangered[0] = state.endangered[0] + dt if counts else 0.0
-    return state.endangered[0] >= FALL.patience
+    # s, for which the danger must last
+    return state.endangered[0] >= 0.01
 
 
 @njit
@@ -258,7 +240,8 @@ def _follow_sole(
     soles: Soles, m: Memory, f: int, first: bool, dt: float, state: FallState
 ) -> None:
     """Updates the low-passed velocity of a sole, its tilt from the usual normal, and its height."""
-    gain = 0.0 if first else (1.0 - np.exp(-2.0 * pi * FALL.cutoff * dt))
+    # 10 Hz: of the soles' rates, one pole
+    gain = 0.0 if first else (1.0 - np.exp(-2.0 * pi * 10.0 * dt))
     for i in range(2):
         place = m.root[i] + m.sole[1, f, i]
         state.velocity[f, i] += gain * (
