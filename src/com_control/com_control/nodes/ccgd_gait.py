@@ -66,7 +66,6 @@ from com_ros.exceptions import ComRosError, ParameterError
 from com_ros.inputs import ImuInput, WrenchInputs
 from com_ros.jobs import BackgroundJobs, DeferredService, Reply
 from com_ros.joint_input import JointSample
-from com_ros.main import run
 from com_ros.raw_messages import TrajectoryWriter
 from com_ros.robot_node import RobotNode
 from com_ros.stream import RateLimit
@@ -278,8 +277,3 @@ class CcgdGaitNode(RobotNode[Parameters]):
         if session.stabiliser is not None:
             values["fault"] = session.fault.name
         return Diagnosis(level, reason or session.state.name.lower(), values)
-
-
-def main() -> int:
-    """Runs the node."""
-    return run(CcgdGaitNode)

@@ -52,7 +52,6 @@ from com_ros.conversions import NS_PER_S, ns_to_stamp
 from com_ros.diagnostics import Diagnosis
 from com_ros.inputs import Latest, Paired, WrenchInputs
 from com_ros.joint_input import JointSample
-from com_ros.main import run
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
 
 # s between parts of the joints; a leg moves by centimetres meanwhile
@@ -349,8 +348,3 @@ class TrunkEstimatorNode(RobotNode[Parameters]):
             }
         text = estimate.reason or "the trunk's centre of mass is known"
         return Diagnosis(LEVELS[estimate.status], text, values)
-
-
-def main() -> int:
-    """Runs the node."""
-    return run(TrunkEstimatorNode)

@@ -13,7 +13,6 @@ else the time of receipt.
 """
 
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -44,7 +43,6 @@ from com_model.exceptions import ComModelError
 from com_ros import diagnostics, qos
 from com_ros.diagnostics import Diagnosis
 from com_ros.exceptions import ParameterError
-from com_ros.main import run
 from com_ros.parameters import RobotParameters, parameter
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
 
@@ -204,10 +202,5 @@ def _with_definitions(about: LogFormat, connection: Connection) -> LogFormat:
         return about
 
 
-def main(_: Sequence[str] | None = None) -> int:
-    """Runs the node until it is asked to stop; returns its exit code."""
-    return run(StateAdapter)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(StateAdapter.main())

@@ -54,7 +54,6 @@ from com_ros import diagnostics, lockstep, qos
 from com_ros.conversions import NS_PER_S, ns_to_stamp, stamp_to_ns
 from com_ros.diagnostics import Diagnosis
 from com_ros.exceptions import ComRosError
-from com_ros.main import run
 from com_ros.markers import FramePublisher
 from com_ros.robot_node import RobotNode
 from com_ros.stream import RateLimit
@@ -548,8 +547,3 @@ class Simulator(RobotNode[Parameters]):
             "rate_hz": 1.0 / self._simulation.sample_period,
         }
         return Diagnosis(level, message, values)
-
-
-def main() -> int:
-    """Runs the node."""
-    return run(Simulator)

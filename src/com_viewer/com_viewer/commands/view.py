@@ -38,10 +38,10 @@ def main(words: Sequence[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if words is None else words)
     if not words or words[0] in ("live", "--ros-args"):
-        from com_viewer.nodes.live import main as run_node
+        from com_viewer.nodes.live import Viewer
 
         sys.argv[1:] = words[1:] if words[:1] == ["live"] else words
-        return run_node()
+        return Viewer.main()
     if words[0] not in ("view", "bag", "-h", "--help"):
         words.insert(0, "view")
     options = _parser().parse_args(words)

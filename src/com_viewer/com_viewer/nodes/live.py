@@ -40,7 +40,6 @@ from com_ros import qos
 from com_ros.exceptions import ParameterError
 from com_ros.inputs import WrenchInputs
 from com_ros.joint_input import JointSample
-from com_ros.main import run
 from com_ros.parameters import (
     FramePrefix,
     JointTimeout,
@@ -374,8 +373,3 @@ def _trunk_marks(msg: msgs.TrunkCom, R: Array, p: Array) -> dict[str, Mark]:
         "trunk CoM, URDF": Mark(R @ (com - offset) + p, scenes.ORANGE),
         "trunk CoM, estimated": Mark(R @ com + p, scenes.BLUE, covariance),
     }
-
-
-def main() -> int:
-    """Runs the node until it is stopped."""
-    return run(Viewer)
