@@ -31,18 +31,6 @@ from com_model.urdf.editing import Inertial, correct_body, edit_inertials
 RATE = 200.0  # Hz, to which faster samples are averaged
 TIPPED = np.radians(2.0)  # of the loaded sole in a fall: models no longer hold
 RECOVERY = 2.0  # s, after a fall warning or a fault, before windows count again
-STALE = (
-    "joint positions stay the same while the wrenches change: check the joints' driver"
-)
-UNEXPLAINED = "no known culprit explains the wrenches: check encoders and force sensors, then reset"
-JUMPING = (
-    "the position of {} jumps back and forth between two values: two drivers publish joint_states, "
-    "stop one"
-)
-FROZEN_WRENCH = (
-    "the wrench of {} stays the same to the last bit although it carries load and the robot moves: "
-    "check its sensor"
-)
 
 
 class Mode(IntEnum):
@@ -293,16 +281,25 @@ class HumanoidEstimator:
         )
         problem = ""
         if foot >= 0:
-            problem = FROZEN_WRENCH.format(self._frames[foot])
+            problem = (
+                f"the wrench of {self._frames[foot]} stays the same to the last bit although it "
+                "carries load and the robot moves: check its sensor"
+            )
         elif jumping >= 0:
-            problem = JUMPING.format(self._names[jumping])
+            problem = (
+                f"the position of {self._names[jumping]} jumps back and forth between two values: "
+                "two drivers publish joint_states, stop one"
+            )
         elif joint >= 0:
             problem = (
                 f"the position of {self._names[joint]} stays the same to the last bit "
             )
             problem += "although it moved: check its encoder and driver"
         elif not self._wrong_load and self._is_stale(time, q, wrenches):
-            problem = STALE
+            problem = (
+                "joint positions stay the same while the wrenches change: check the "
+                "joints' driver"
+            )
         if problem:
             self._repeated = problem
             return self._refuse(time, problem)
@@ -495,7 +492,10 @@ class HumanoidEstimator:
                 "order of the feet, and the imu's link",
             )
         if diagnosis.unexplained:
-            reason = reason or UNEXPLAINED
+            reason = reason or (
+                "no known culprit explains the wrenches: check encoders and force sensors, then "
+                "reset"
+            )
         if reason:
             mode = Mode.FROZEN
         elif time < self._frozen_until:

@@ -56,14 +56,6 @@ from com_ros.robot_node import EVERY_SAMPLE, RobotNode
 
 # s between parts of the joints; a leg moves by centimetres meanwhile
 LARGEST_SPREAD = 0.03
-_APART = (
-    "joints in joint_states are {:.0f} ms older than others: check the drivers that report them; "
-    f"an estimate needs all within {1e3 * LARGEST_SPREAD:.0f} ms"
-)
-_LATE = (
-    "imu and joint_states are {:.1f} ms apart: stamp them with one clock, and let the imu come as "
-    "often"
-)
 
 
 Pair = Paired[JointSample]
@@ -139,10 +131,21 @@ class TrunkInput:
         self.imu_age_s = pair.age_s
         if joints.spread_s > LARGEST_SPREAD:
             problems.append(
-                Problem(Severity.HOLD, _APART.format(1e3 * joints.spread_s))
+                Problem(
+                    Severity.HOLD,
+                    f"joints in joint_states are {1e3 * joints.spread_s:.0f} ms older than others: "
+                    "check the drivers that report them; an estimate needs all within "
+                    f"{1e3 * LARGEST_SPREAD:.0f} ms",
+                )
             )
         if pair.age_s > self._p.imu_tolerance:
-            problems.append(Problem(Severity.DEGRADE, _LATE.format(1e3 * pair.age_s)))
+            problems.append(
+                Problem(
+                    Severity.DEGRADE,
+                    f"imu and joint_states are {1e3 * pair.age_s:.1f} ms apart: stamp them with "
+                    "one clock, and let the imu come as often",
+                )
+            )
         forces = None
         if self.uses_wrenches:
             forces, problem = self._foot_forces(joints.position, pair.time_ns)

@@ -92,7 +92,11 @@ class GaitCheck:
             self.problem = Problem(Severity.HOLD, text)
         # s, for which they seem to be pulled
         elif time - self._pulled[0] > 0.03:
-            self.problem = Problem(Severity.HOLD, _PULLED)
+            self.problem = Problem(
+                Severity.HOLD,
+                "by the efforts the ground pulls at the feet: effort has the wrong sign, let the "
+                "driver give the torques that the actuators apply",
+            )
         else:
             lifted = self._hanging(time) or self._lifted_leg(time, stance)
             self.problem = lifted or self._standing(time)
@@ -141,9 +145,3 @@ class GaitCheck:
             "the robot stands still: z of the CoM is not observable, x, y only as far as the "
             "joints are free of friction: let it trot",
         )
-
-
-_PULLED = (
-    "by the efforts the ground pulls at the feet: effort has the wrong sign, let the driver give "
-    "the torques that the actuators apply"
-)

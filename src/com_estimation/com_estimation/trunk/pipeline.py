@@ -333,9 +333,6 @@ def _cleaned(sample: Sample, bad_efforts: NDArray[np.int64], trust: Trust) -> Sa
 
 SETTLING = 0.5  # s after a fault or a gap, for which an estimate remains DEGRADED
 
-_SETTLES = "a moment ago the input was faulty or interrupted, the estimate settles ({})"
-_GAP = "joint_states with its imu did not come for {:.2f} s"
-
 
 class TrunkPipeline:
     """Turns samples of any quality into estimates with a status and a reason.
@@ -433,7 +430,9 @@ class TrunkPipeline:
             # s between samples that reach the estimator
             if (pause := sample.time - self._used) > 0.1:
                 if sample.time >= self._settled:  # else the fault has made the gap
-                    self._fault = _GAP.format(pause)
+                    self._fault = (
+                        f"joint_states with its imu did not come for {pause:.2f} s"
+                    )
                 self._settled = sample.time + SETTLING
             self._used = sample.time
             fresh = self.estimator.update(verdict.sample)
@@ -467,7 +466,11 @@ class TrunkPipeline:
         if time < self._settled and not faulty:
             problems = (
                 *problems,
-                Problem(Severity.DEGRADE, _SETTLES.format(self._fault)),
+                Problem(
+                    Severity.DEGRADE,
+                    "a moment ago the input was faulty or interrupted, the estimate settles "
+                    f"({self._fault})",
+                ),
             )
         mass = mass_problem(latest, self._urdf_mass)
         self.estimate = self._with_since(

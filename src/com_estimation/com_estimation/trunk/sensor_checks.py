@@ -315,7 +315,11 @@ class TorqueCheck:
         known = np.isfinite(effort)
         self._loaded = time if effort.any() else min(self._loaded, time)
         if not known.any():
-            return ~known, Problem(Severity.HOLD, _NO_EFFORT)
+            return ~known, Problem(
+                Severity.HOLD,
+                "joint_states carries no effort: the joint torques are needed; let the driver "
+                "measure them",
+            )
         if not known.all():
             bad = listing(self._names[i] for i in np.flatnonzero(~known))
             return ~known, _degrade(
@@ -323,7 +327,8 @@ class TorqueCheck:
             )
         if not effort.any():
             gone = time - self._loaded > self._repeats.dead
-            return known, Problem(Severity.HOLD, _ALL_ZERO) if gone else None
+            text = "the effort of every joint is zero: let the driver measure the joint torques"
+            return known, Problem(Severity.HOLD, text) if gone else None
         suspicious = self._suspicious(time, effort)
         self._unusual = np.where(suspicious, np.minimum(self._unusual, time), np.inf)
         lasting = time - self._unusual >= self._repeats.dead
@@ -360,15 +365,6 @@ class TorqueCheck:
             & (np.abs(effort) < self._saturated)
             & (alive | (self._unusual < np.inf))
         )
-
-
-_NO_EFFORT = (
-    "joint_states carries no effort: the joint torques are needed; "
-    "let the driver measure them"
-)
-_ALL_ZERO = (
-    "the effort of every joint is zero: let the driver measure the joint torques"
-)
 
 
 class Trust(IntEnum):
@@ -431,7 +427,11 @@ class ImuCheck:
         self._unoriented = 0 if attitude else self._unoriented + 1
         trust, problem = self._plausible(time, accelerometer)
         if problem is None and _lasts(self._unoriented, time - self._attitude):
-            problem = _degrade(_NO_ATTITUDE)
+            problem = _degrade(
+                "imu carries no orientation, and the acceleration shows the vertical only roughly: "
+                "use a driver or a filter that gives orientation (orientation_covariance[0] other "
+                "than -1)"
+            )
         return trust, problem
 
     def _missing(self, time: float, trust: Trust) -> Problem | None:
@@ -477,12 +477,6 @@ class ImuCheck:
 
 
 _UNITS = f"the accelerometer says {{}}, not {GRAVITY}: it must give m/s^2 (not g), with gravity"
-
-
-_NO_ATTITUDE = (
-    "imu carries no orientation, and the acceleration shows the vertical only roughly: use a "
-    "driver or a filter that gives orientation (orientation_covariance[0] other than -1)"
-)
 
 
 def _lasts(missed: int, seconds: float) -> bool:

@@ -26,7 +26,6 @@ JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", *FREE_TYPES)
 INERTIA = tuple(urdf.Inertia.KEYS)
 """Attributes of <inertia>: the upper triangle by rows."""
 UPPER = np.triu_indices(3)
-_LIMITS = ("lower", "upper", "velocity", "effort")
 _REQUIRED: Mapping[str, Sequence[str]] = {
     "robot": ("name",),
     "link": ("name",),
@@ -45,7 +44,7 @@ _NUMBERS: Mapping[str, Mapping[str, int]] = {
     "inertia": dict.fromkeys(INERTIA, 1),
     "origin": {"xyz": 3, "rpy": 3, "quat_xyzw": 4},
     "axis": {"xyz": 3},
-    "limit": dict.fromkeys(_LIMITS, 1),
+    "limit": dict.fromkeys(("lower", "upper", "velocity", "effort"), 1),
     "mimic": {"multiplier": 1, "offset": 1},
 }
 """How many numbers an attribute holds."""

@@ -46,7 +46,6 @@ from com_ros.exceptions import ParameterError
 from com_ros.parameters import RobotParameters, parameter
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
 
-STATE_TOPIC = "lowstate"
 _KINDS = {JOINT_STATE: JointState, IMU: Imu, WRENCH: WrenchStamped}
 _TOPICS = {JOINT_STATE: "joint_states", IMU: "imu"}
 _UNDEFINED = MessageDefinition(MessageDefinitionFormat.NONE, "")
@@ -139,7 +138,7 @@ class StateAdapter(RobotNode[Parameters]):
     def _connect(self, about: LogFormat, there: dict[str, str]) -> str:
         """Subscribes the topics of the mapping or the state messages; returns what is missing."""
         if about.mapping is None:
-            topic = self.resolve_topic_name(STATE_TOPIC)
+            topic = self.resolve_topic_name("lowstate")
             kind = there.get(topic, "")
             if kind not in STATE_TYPES:
                 what = f"is {kind}" if kind else "is not there yet"

@@ -70,7 +70,6 @@ from com_simulation.physics.true_errors import true_robot, write_urdf
 from com_simulation.physics.world_builder import World, build_world
 from com_simulation.physics.worlds import find_world, lay_ground, walking_noise
 
-ODOM = "odom"
 # number of events that later subscribers receive
 LATCHED_EVENTS = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
@@ -368,7 +367,7 @@ class Simulator(RobotNode[Parameters]):
                 cv.numpy_to_quaternion(reading.root_orientation)
             )
             root = self._simulation.world.robot.root_link
-            self._pose.send(stamp, ODOM, [(root, reading.root_position, R)])
+            self._pose.send(stamp, "odom", [(root, reading.root_position, R)])
         self._tell(self._simulation.acting)
         self._past.append((reading, stamp))  # sensors that are late keep their stamps
         if len(self._past) < (self._past.maxlen or 0):
