@@ -17,9 +17,8 @@ from com_model.commands import add_robot, command_parser
 from com_simulation.drawing.shapes import robot_shape
 from com_viewer.bag_run import BagRun, read_run
 from com_viewer.compare import Comparison
-from com_viewer.joints import JointRange, joint_groups
 from com_viewer.page import HOST, PORT, Page
-from com_viewer.panel import JOINTS, PLOTS
+from com_viewer.panel import JOINTS, PLOTS, JointRange, joint_groups
 from com_viewer.scene import RobotScene, Snapshot, describe
 from com_viewer.timeline import make_timeline
 
