@@ -29,13 +29,14 @@ from com_model.shapes.urdf_shapes import ShapeReader
 from com_model.text import Facts, Shown
 from com_model.urdf.editing import Inertial, XmlText, edit_inertials
 from com_model.urdf.elements import SCHEMA, Link, Urdf
-from com_model.urdf.misspellings import (
+from com_model.urdf.mjcf import read_description
+from com_model.urdf.parsing import (
     Misspelling,
     correct_misspellings,
     find_misspellings,
+    parse_urdf,
+    urdf_of,
 )
-from com_model.urdf.mjcf import read_description
-from com_model.urdf.parsing import parse_urdf, urdf_of
 from com_model.urdf.xml_reader import Node, Schema, read_xml
 
 _LINK = SCHEMA["robot"]["link"] | {"visual": {}, "collision": {}}

@@ -4,8 +4,8 @@ import numpy as np
 
 from com_model.arrays import Array, Indices
 from com_model.exceptions import GeometryError
-from com_model.geometry.hull import convex_hull, solid_hull
 from com_model.geometry.rotations import upright_axes
+from com_model.geometry.support import convex_hull, solid_hull
 from com_model.model import RobotModel
 from com_model.setup.parts import QUADRUPED, Leg, Sole
 from com_model.shapes.hulls import Outside
