@@ -233,9 +233,9 @@ def _run_node(words: list[str], domain: int, log: str) -> None:
     os.dup2(handle, 2)
     os.environ["ROS_DOMAIN_ID"] = str(domain)
     sys.argv = ["com_identification", *words]
-    from com_identification.nodes.com_identification import main as run
+    from com_identification.nodes.com_identification import ComIdentification
 
-    run()
+    ComIdentification.main()
 
 
 class Lane:

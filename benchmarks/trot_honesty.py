@@ -82,8 +82,7 @@ from com_estimation.trunk.floating_base.estimator import USABLE
 from com_estimation.trunk.floating_base.filter_types import STATE
 from com_estimation.trunk.floating_base.options import Priors
 from com_estimation.trunk.ground_reaction import INVERSE_DYNAMICS, ForceMeter
-from com_estimation.trunk.input_checks import InputChecks
-from com_estimation.trunk.pipeline import TrunkPipeline
+from com_estimation.trunk.pipeline import InputChecks, TrunkPipeline
 from com_model import RobotModel
 from com_model.legs import Leg
 from com_model.status import TRUSTED, Status

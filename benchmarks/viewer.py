@@ -43,10 +43,7 @@ from tf2_msgs.msg import TFMessage
 from websockets.sync.client import ClientConnection, connect
 
 from com_demos.background import Background, free_domain_id
-from com_estimation.nodes.com_conversions import (
-    numpy_to_center_of_mass,
-    numpy_to_sesc_chain,
-)
+from com_estimation.nodes.com_output import numpy_to_center_of_mass, numpy_to_sesc_chain
 from com_estimation.whole_body.com_state import ComObserver
 from com_model import RobotConfig, RobotModel, load_robot
 from com_model.exceptions import UnknownRobotError

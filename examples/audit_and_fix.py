@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from com_model import RobotModel, audit
-from com_model.checks.corrections import correct
+from com_model.checks.audit import correct
 
 
 def main(urdf: str, output: str) -> None:

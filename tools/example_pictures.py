@@ -40,7 +40,7 @@ from com_demos.render import Camera
 from com_identification.store.store import PostureStore
 from com_model import RobotConfig, RobotModel, Sesc, link_poses, load_robot
 from com_model.arrays import Array
-from com_model.geometry.hull import convex_hull
+from com_model.geometry.support import convex_hull
 from com_model.plotting import (
     AXIS_COLORS,
     BLUE,

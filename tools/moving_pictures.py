@@ -60,7 +60,7 @@ from com_model import RobotConfig, RobotModel, load_robot, plotting, quadruped_l
 from com_model.arrays import Array
 from com_model.dynamics.kinematics import body_poses
 from com_model.files import write_file
-from com_model.geometry.hull import solid_hull
+from com_model.geometry.support import solid_hull
 from com_model.plotting import BLUE, GREEN, GRID, INK, PURPLE, RED, RULE
 from com_model.robots import find_robot
 from com_model.status import TRUSTED

@@ -6,8 +6,8 @@ from functools import cache
 
 import numpy as np
 
-from com_estimation.trunk.input_checks import InputChecks
 from com_estimation.trunk.interface import Sample
+from com_estimation.trunk.pipeline import InputChecks
 from com_estimation.trunk.sensor_checks import reason
 from com_model import RobotConfig, RobotModel
 from com_model.legs import quadruped_legs

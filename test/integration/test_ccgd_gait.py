@@ -16,7 +16,7 @@ from visualization_msgs.msg import MarkerArray
 
 from com_control import walking
 from com_control.nodes.ccgd_gait import CcgdGaitNode
-from com_control.nodes.walk_conversions import footstep_to_msg
+from com_control.nodes.ccgd_output import footstep_to_msg
 from com_control.walking.walker import Walker
 from com_msgs.msg import Footstep, WalkGoal, WalkState
 from com_msgs.srv import PlanWalk, SolveComIk

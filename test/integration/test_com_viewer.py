@@ -11,7 +11,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 pytest.importorskip("viser")
 
-from com_estimation.nodes.com_conversions import numpy_to_center_of_mass
+from com_estimation.nodes.com_output import numpy_to_center_of_mass
 from com_estimation.whole_body.com_state import ComObserver
 from com_model import RobotModel
 from com_msgs.msg import (

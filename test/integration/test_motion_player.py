@@ -9,7 +9,7 @@ from read_back import joint_trajectory_to_numpy
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-from com_control.motion.csv_file import write_motion
+from com_control.motion.files import write_motion
 from com_control.motion.motion import Motion, MotionLayout
 from com_control.nodes.motion_player import MotionPlayerNode
 from com_model import RobotConfig, RobotModel

@@ -16,7 +16,7 @@ from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import Marker, MarkerArray
 
-from com_estimation.nodes.com_conversions import center_of_mass_to_numpy
+from com_estimation.nodes.com_output import center_of_mass_to_numpy
 from com_estimation.nodes.sesc_publisher import SescPublisher
 from com_model import RobotConfig, RobotModel, Sesc
 from com_msgs.msg import CenterOfMass, ComJacobian, SescChain

@@ -9,7 +9,7 @@ from geometry_msgs.msg import PointStamped, Quaternion
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import String
 
-from com_estimation.nodes.com_conversions import center_of_mass_to_numpy
+from com_estimation.nodes.com_output import center_of_mass_to_numpy
 from com_estimation.nodes.sesc_publisher import SescPublisher
 from com_model import ConfigError
 from com_msgs.msg import CenterOfMass, ComJacobian

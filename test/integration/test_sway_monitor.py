@@ -12,10 +12,7 @@ from sensor_msgs.msg import JointState
 
 from com_demos.background import free_domain_id
 from com_demos.sway_monitor import SwayMonitor
-from com_estimation.nodes.com_conversions import (
-    numpy_to_center_of_mass,
-    numpy_to_sesc_chain,
-)
+from com_estimation.nodes.com_output import numpy_to_center_of_mass, numpy_to_sesc_chain
 from com_estimation.whole_body.com_state import ComState
 from com_model.model import RobotModel
 from com_msgs.msg import CenterOfMass, SescChain

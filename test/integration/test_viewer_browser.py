@@ -25,9 +25,8 @@ import viser
 
 from com_viewer.bag_run import BagRun
 from com_viewer.commands import view
-from com_viewer.joints import joint_groups
 from com_viewer.page import Page
-from com_viewer.panel import JOINTS, PLOTS
+from com_viewer.panel import JOINTS, PLOTS, joint_groups
 
 pytestmark = [
     pytest.mark.slow,

@@ -27,7 +27,7 @@ URDF = f"""<robot name="lift"><link name="base"/><link name="tip">
 STAND_IN = """
 import sys, numpy as np, rclpy
 from com_msgs.msg import CenterOfMass
-from com_estimation.nodes.com_conversions import numpy_to_center_of_mass, numpy_to_sesc_chain
+from com_estimation.nodes.com_output import numpy_to_center_of_mass, numpy_to_sesc_chain
 from com_estimation.whole_body.com_state import ComState
 from com_msgs.msg import SescChain
 from rclpy.duration import Duration

@@ -7,7 +7,7 @@ import pytest
 from sensor_msgs.msg import Imu, JointState
 from std_srvs.srv import Trigger
 
-from com_control.motion.csv_file import read_motion
+from com_control.motion.files import read_motion
 from com_control.motion.motion import MotionLayout
 from com_model import RobotConfig, RobotModel
 from com_msgs.msg import MotionState

@@ -114,7 +114,7 @@ def programs():
         config.read(package / "setup.cfg")
         text = config.get("options.entry_points", "console_scripts", fallback="")
         for line in text.split("\n")[1:]:
-            name, module = line.replace(":main", "").split(" = ")
+            name, module = line.partition(":")[0].split(" = ")
             yield f"{package.name}/{name}", module
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import brentq
 
-from com_control.motion.csv_file import write_motion
+from com_control.motion.files import write_motion
 from com_control.motion.motion import Motion, MotionLayout
 from com_control.walking.biped import Biped
 from com_control.walking.com_ik import ComIk

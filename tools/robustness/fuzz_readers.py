@@ -24,8 +24,7 @@ from com_bags import (
     read_table,
 )
 from com_control.exceptions import MotionError
-from com_control.motion.bag_file import read_bag, write_bag
-from com_control.motion.csv_file import read_motion
+from com_control.motion.files import read_bag, read_motion, write_bag
 from com_control.motion.motion import Motion, MotionLayout
 from com_demos.posture_files import read_postures
 from com_identification.capture.from_bag import (

@@ -19,8 +19,7 @@ from numpy.typing import ArrayLike
 from com_model.arrays import Array, FrozenArrays, as_array
 from com_model.dynamics.kinematics import link_pose_batch, link_poses
 from com_model.exceptions import ComModelError, GeometryError
-from com_model.geometry.hull import solid_hull
-from com_model.geometry.support import SupportPolygon
+from com_model.geometry.support import SupportPolygon, solid_hull
 from com_model.model import RobotModel
 from com_model.robot_config import Foot
 from com_model.sesc.sesc import Sesc

@@ -23,7 +23,7 @@ from rich.table import Table
 from scipy.spatial.transform import Rotation
 
 from com_control.exceptions import MotionError
-from com_control.motion.csv_file import read_motion
+from com_control.motion.files import read_motion
 from com_control.motion.limits import check_motion, find_motion_file
 from com_control.motion.motion import Motion, MotionLayout
 from com_identification.tip_over.quasi_static import JointErrors, read_joint_errors

@@ -18,7 +18,7 @@ from sensor_msgs.msg import JointState
 from com_demos.background import ListeningNode
 from com_demos.live import WAITING, Rows, millimetres
 from com_demos.scene import Snapshot
-from com_estimation.nodes.com_conversions import center_of_mass_to_numpy
+from com_estimation.nodes.com_output import center_of_mass_to_numpy
 from com_model import RobotModel
 from com_msgs.msg import CenterOfMass, SescChain
 from com_ros.conversions import NS_PER_S, points_to_numpy, stamp_to_ns

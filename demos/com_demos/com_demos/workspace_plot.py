@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 
 from com_demos.com_workspace import StandingReach, Workspace
 from com_model.arrays import Array
-from com_model.geometry.hull import convex_hull
+from com_model.geometry.support import convex_hull
 from com_model.plotting import BLUE, INK, RED, new_figure, style_axes
 
 _DOTS = 2500  # samples that are drawn

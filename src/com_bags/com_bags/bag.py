@@ -32,8 +32,6 @@ from com_bags.tables import is_table
 from com_model.files import sync
 from com_model.text import listing
 
-_SUFFIXES = (".mcap", ".db3")
-
 
 @dataclass(frozen=True)
 class Topic:
@@ -306,7 +304,7 @@ class Bag:
 
     def _names_without_metadata(self, reason: str) -> list[str]:
         names = sorted(file.name for file in self.path.iterdir())
-        files = [name for name in names if name.endswith(_SUFFIXES)]
+        files = [name for name in names if name.endswith((".mcap", ".db3"))]
         if not files:
             packed = any(name.endswith(".zstd") for name in names)
             raise BagError(

@@ -52,14 +52,12 @@ UNITS: dict[str, float] = {
 _RANGE = re.compile(r"columns (\d+)-(\d+)")  # of a file without names
 _ORDERS = {"xyzw": (0, 1, 2, 3), "wxyz": (1, 2, 3, 0)}
 _OF_JOINTS = ("position", "velocity", "effort")
-_FURTHER = {"velocities": "velocity", "efforts": "effort"}  # sections by joint
 _OF_IMU = {
     "orientation": "orientation",
     "gyro": "angular_velocity",
     "acceleration": "linear_acceleration",
 }
 _OF_TABLE = ("table", "time", "rate")  # of a section with a table of its own
-_OTHERS = ("rows", "samples", "com", "tip_over", "plate")  # of tables of postures
 
 Placed = tuple[str, tuple[Channel, ...]]
 """Topic ("" of a table, or of constants), and channels of one number or more."""
@@ -175,7 +173,8 @@ class ChannelReader:
         else:
             names = tuple(n for n in section.entries() if n not in _OF_TABLE)
             fields["position"] = self._by_joint(section, names)
-            for key, field in _FURTHER.items():
+            # sections by joint
+            for key, field in {"velocities": "velocity", "efforts": "effort"}.items():
                 further = mapping.section(key)
                 if further.entries():
                     further = mapping.section(key)
@@ -391,7 +390,8 @@ class LogMapping:
             found.append(self._imu(section.section("imu")))
         feet = section.section("feet")
         found += [self._wrench(frame, feet.section(frame)) for frame in feet.entries()]
-        for name in _OTHERS:
+        # of tables of postures
+        for name in ("rows", "samples", "com", "tip_over", "plate"):
             if section.raw(name) is not None:
                 raise section.error(
                     "is for tables of postures (identify --use rest)", name

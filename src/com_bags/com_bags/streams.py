@@ -20,8 +20,6 @@ Times = Indices
 
 NS_PER_S = 1_000_000_000
 INTERLEAVED = 20  # changes back and forth that two publishers make
-# between the delays from stamp to recording of two topics
-_MAX_CLOCK_DIFFERENCE_NS = NS_PER_S
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,7 +235,8 @@ class TopicReader:
         if (
             delay is not None
             and own is not None
-            and abs(delay - own) > _MAX_CLOCK_DIFFERENCE_NS
+            # between the delays from stamp to recording of two topics
+            and abs(delay - own) > NS_PER_S
         ):
             texts.append(
                 f"{topic}: its stamps are {(own - delay) / NS_PER_S:.3g} s ahead of those of "

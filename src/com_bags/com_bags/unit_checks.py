@@ -27,7 +27,6 @@ DEGREE = np.pi / 180.0
 _FROZEN = (
     1e-3  # of the vertical, that changes less where a driver repeats an orientation
 )
-_GRAVITIES = {"g": 1.0, "mg": 1000.0}
 
 
 @dataclass(frozen=True)
@@ -140,7 +139,7 @@ def check_units(
         return
     R = model.bodies.R_body_link[model.link_index(imu_link)]
     size = float(np.linalg.norm(np.nanmean(log.specific_force, axis=0)))
-    for unit, factor in _GRAVITIES.items():
+    for unit, factor in {"g": 1.0, "mg": 1000.0}.items():
         if 0.8 < size / factor < 1.25:
             entry = "scale: 0.00980665" if unit == "mg" else f"unit: {unit}"
             raise UnitError(

@@ -48,37 +48,18 @@ class SensorLimits:
     Attributes:
         frozen_time: s, for which no reading of a sensor of a moving robot is the same to the last
             bit: nine ticks of 5 ms, so that a tenth of the usual rate is noticed.
-        alive: changes of a reading, before which it is no sensor that freezes but one that is
-            replaced by a constant, as drivers without hardware do.
-        moved: rad, that a leg's targets have changed in this time where readings should have.
         load: lowest and highest fraction of the weight on both feet, of a robot that neither
             flies nor falls.
-        load_budget: s, times the square of the fraction beyond these: a robot that hops from
-            tile to tile has less.
-        pull: fraction of the weight that a foot may seem to pull at the ground, by biases.
-        most: fraction of the weight that no touch-down exceeds for longer than an impact.
         impact: s.
-        fastest: rad/s, of the legs' joints, where the URDF gives more or nothing.
         jump: rad, beyond what a joint moves at one and a half times its fastest, by which no
             encoder changes from one tick to the next.
-        unlike_gyro: rad, by which the direction against gravity may turn more or less than by the
-            angular velocity within gyro_time: noise, and the delay of one of them.
-        gyro_time: s.
         recovery: s, for which a sensor of a standing robot must agree until it is believed again.
     """
 
     frozen_time: float = 0.044
-    alive: int = 10
-    moved: float = 0.004
     load: tuple[float, float] = (0.65, 1.9)
-    load_budget: float = 0.018
-    pull: float = 0.1
-    most: float = 5.0
     impact: float = 0.012
-    fastest: float = 8.0
     jump: float = 0.03
-    unlike_gyro: float = 0.025
-    gyro_time: float = 0.2
     recovery: float = 1.0
 
 
@@ -104,7 +85,8 @@ class SensorGuard:
         self._weight = model.mass * GRAVITY
         self._joints, self._feet = np.concatenate(legs), len(legs)
         limits = model.velocity_limits[self._joints]
-        self._fastest = np.minimum(limits, self._options.fastest)
+        # rad/s, of the legs' joints, where the URDF gives more or nothing
+        self._fastest = np.minimum(limits, 8.0)
         # each reading's sensor, and the joints that change it
         self._groups = [(Sensor.WRENCHES, self._joints) for _ in legs]
         self._groups += [
@@ -190,10 +172,13 @@ class SensorGuard:
             self._same[i] += dt
             change = np.abs(target[own] - self._targets[i][own]).max()
             expected = moves and sensor is not Sensor.ENCODERS
-            expected |= bool(change > limits.moved or self.failed & sensor)
+            # rad, that a leg's targets have changed in this time where readings should have
+            expected |= bool(change > 0.004 or self.failed & sensor)
             if sensor is Sensor.WRENCHES:  # a foot in the air may read nothing
                 expected &= abs(now[i][2]) > SWING_LOAD * self._weight
-            expected &= bool(self._changes[i] >= limits.alive)
+            # changes of a reading, before which it is no sensor that freezes but one that is
+            # replaced by a constant, as drivers without hardware do
+            expected &= bool(self._changes[i] >= 10)
             if expected and self._same[i] >= limits.frozen_time:
                 found |= sensor
         return found
@@ -208,10 +193,14 @@ class SensorGuard:
         beyond = max(low - total, total - high, 0.0)
         change = beyond**2 if beyond else -0.05
         self._off_load = max(0.0, self._off_load + dt * change)
-        absurd = loads.min() < -limits.pull or loads.max() > limits.most
+        # fractions of the weight: that a foot may seem to pull at the ground, by biases; that no
+        # touch-down exceeds for longer than an impact
+        absurd = loads.min() < -0.1 or loads.max() > 5.0
         self._absurd = self._absurd + dt if absurd else 0.0
         known = moves or self.failed or total > high  # others may be held by someone
-        lasting = self._off_load > limits.load_budget and known
+        # s, times the square of the fraction beyond limits.load: a robot that hops from tile to
+        # tile has less
+        lasting = self._off_load > 0.018 and known
         wrong = self._absurd > limits.impact or lasting
         return Sensor.WRENCHES if wrong else Sensor.NONE
 
@@ -222,9 +211,12 @@ class SensorGuard:
         up, before = R[2], self._last[self._feet][2]
         turn = up - before + dt * np.cross(np.asarray(omega, dtype=float), up)
         if np.isfinite(turn).all():
-            share = min(dt / self._options.gyro_time, 1.0)
+            # s, over which turns add up
+            share = min(dt / 0.2, 1.0)
             self._unlike = (1.0 - share) * self._unlike + turn
-        wrong = float(np.linalg.norm(self._unlike)) > self._options.unlike_gyro
+        # rad, by which the direction against gravity may turn more or less than by the angular
+        # velocity meanwhile: noise, and the delay of one of them
+        wrong = float(np.linalg.norm(self._unlike)) > 0.025
         return Sensor.IMU if wrong else Sensor.NONE
 
     def _jumps(self, q: Array, dt: float) -> Sensor:

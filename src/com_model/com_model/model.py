@@ -15,9 +15,8 @@ from com_model.exceptions import UnknownNameError, UrdfError, listing
 from com_model.geometry.rotations import rotation_from_rpy
 from com_model.text import Facts, Shown, signed_mm
 from com_model.urdf.elements import Joint, Link, Tree, Urdf
-from com_model.urdf.misspellings import find_misspellings
 from com_model.urdf.mjcf import read_description, urdf_of_mjcf
-from com_model.urdf.parsing import parse_urdf
+from com_model.urdf.parsing import find_misspellings, parse_urdf
 from com_model.urdf.tree import build_tree
 
 

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from com_model.arrays import Array
 from com_model.dynamics.kinematics import body_poses
 from com_model.files import whole_file
-from com_model.geometry.hull import convex_hull
+from com_model.geometry.support import convex_hull
 from com_model.model import RobotModel
 from com_model.shapes.hulls import read_outside
 

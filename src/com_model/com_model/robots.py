@@ -29,10 +29,6 @@ if TYPE_CHECKING:
 
 DESCRIPTIONS = "robot_descriptions"
 COLLECTION = "example-robot-data"
-NO_COLLECTION = (
-    "; robots like talos, icub, anymal, go2, panda come with example-robot-data, which is not "
-    "installed (tools/setup.sh run none talos, or pip install --no-deps example-robot-data)"
-)
 _FOLDER_ENDINGS = ("_description", "_data", "_simple")
 _USUAL = {
     "talos": "talos_reduced",
@@ -88,7 +84,11 @@ def find_robot(
     if text not in known:
         problem = "unknown, and no URDF's path"
         if not list(_collection_folders()):
-            problem += NO_COLLECTION
+            problem += (
+                "; robots like talos, icub, anymal, go2, panda come with example-robot-data, which "
+                "is not installed (tools/setup.sh run none talos, or pip install --no-deps "
+                "example-robot-data)"
+            )
         raise UnknownRobotError(text, _suggestions(text, known), problem)
     return RobotFiles(text, known[text], given or find_robot_config(text))
 

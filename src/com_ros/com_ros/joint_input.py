@@ -106,7 +106,6 @@ def store(
 
 
 NEVER = -(2**62)
-RESTART_NS = NS_PER_S  # stamps that go back further belong to another recording
 _NOT_KNOWN = (
     "it counts as not known: check the joint's driver, or raise input_limits.factor"
 )
@@ -285,7 +284,8 @@ class JointInput:
     def _store(self, layout: JointLayout, msg: JointState, time_ns: int) -> bool:
         """Stores the values of a message; returns whether they need further checks."""
         back = self._newest_ns - time_ns
-        self._newest_ns = time_ns if back < 0 or back > RESTART_NS else self._newest_ns
+        # stamps that go back further belong to another recording
+        self._newest_ns = time_ns if back < 0 or back > NS_PER_S else self._newest_ns
         given: Sequence[Any] = (msg.position, msg.velocity, msg.effort)
         if not isinstance(msg, RawJoints):  # which has arrays
             given = tuple(np.frombuffer(v) if len(v) else NO_VALUES for v in given)

@@ -27,8 +27,7 @@
         def apply_parameters(self, new): ...       # live parameters; raise to refuse them
         def diagnose(self) -> Diagnosis: ...       # once a second, for /diagnostics
 
-    def main() -> int:
-        return run(MyNode)
+In setup.cfg: my_node = my_package.nodes.my_node:MyNode.main
 
 What the base does: the robot description from the parameter or the latched topic, a new one swaps
 the model; joint_states by name, each defect named, stale ones reported; one throttled warning for
@@ -76,6 +75,7 @@ from com_ros.input_limits import InputBounds
 from com_ros.inputs import ImuPairing, InputWatch, Paired, WrenchInputs, imu_to_values
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.lockstep import LockstepAnswers
+from com_ros.main import run
 from com_ros.parameters import AssumedJoints, JointTimeout, RobotParameters, declare
 from com_ros.raw_messages import Reader
 from com_ros.robot_description import RobotDescription
@@ -149,6 +149,15 @@ class RobotNode(Node, Generic[P]):
         self.create_steady_timer(1.0, self._on_diagnostics)
 
     # --- to be overridden ----------------------------------------------------------------------
+    @classmethod
+    def main(cls) -> int:
+        """Runs the node until it is stopped; the entry point of its executable.
+
+        Returns:
+            The exit code of the process, see com_ros.main.run.
+        """
+        return run(cls)
+
     def use_model(self, model: RobotModel) -> None:
         """Creates what depends on the model; called with each new one, to be overridden.
 

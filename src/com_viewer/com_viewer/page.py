@@ -26,10 +26,9 @@ from com_simulation.drawing.shapes import RobotShape
 from com_viewer import scene as scenes
 from com_viewer.access import Access
 from com_viewer.camera import FOV, WHOLE, Window, frame_box
-from com_viewer.drawing import Drawing
+from com_viewer.drawing import Drawing, RobotMeshes
 from com_viewer.links import describe_links
 from com_viewer.panel import Panel, table
-from com_viewer.robot_meshes import RobotMeshes
 from com_viewer.scene import Color, RobotScene, Snapshot
 
 HOST, PORT = "127.0.0.1", 8080

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from com_control.motion.csv_file import write_motion
+from com_control.motion.files import write_motion
 from com_control.motion.motion import Motion, MotionLayout
 from com_demos import motion_lab
 from com_model import load_robot

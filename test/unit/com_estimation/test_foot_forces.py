@@ -7,7 +7,7 @@ import pytest
 
 from com_control.trot.trot import GaitParameters, TrotGait
 from com_estimation.trunk.interface import Sample
-from com_estimation.whole_body import foot_force_kernels as kernels
+from com_estimation.whole_body import foot_forces as kernels
 from com_estimation.whole_body.foot_forces import FootForceEstimator, drive_sizes
 from com_model import ConfigError, RobotConfig
 from com_model.actuators import ActuatorModel, Actuators

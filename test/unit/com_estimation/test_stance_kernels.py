@@ -6,7 +6,7 @@ from scipy.spatial.transform import Rotation
 
 from com_estimation.whole_body import stance as kernels
 from com_model import SupportPolygon
-from com_model.geometry.hull import convex_hull
+from com_model.geometry.support import convex_hull
 
 pytestmark = pytest.mark.slow
 RNG = np.random.default_rng(7)

@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 from scipy.spatial.transform import Rotation
 
 from com_model import GeometryError, ShapeError, SupportPolygon, fit_plane
-from com_model.geometry.hull import convex_hull
+from com_model.geometry.support import convex_hull
 
 pytestmark = pytest.mark.slow
 

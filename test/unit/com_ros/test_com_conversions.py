@@ -8,7 +8,7 @@ from builtin_interfaces.msg import Time
 from rclpy.serialization import deserialize_message, serialize_message
 from read_back import com_jacobian_to_numpy
 
-from com_estimation.nodes.com_conversions import (
+from com_estimation.nodes.com_output import (
     center_of_mass_to_numpy,
     numpy_to_center_of_mass,
     numpy_to_com_jacobian,

@@ -17,8 +17,7 @@ from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import Imu, JointState
 from trajectory_msgs.msg import JointTrajectory
 
-from com_estimation.nodes.com_conversions import numpy_to_center_of_mass
-from com_estimation.nodes.com_output import ComWriter
+from com_estimation.nodes.com_output import ComWriter, numpy_to_center_of_mass
 from com_estimation.whole_body.com_state import ComState, Ground, unknown_state
 from com_model.status import Status
 from com_msgs.msg import CenterOfMass

@@ -9,7 +9,7 @@ from rclpy.serialization import deserialize_message
 from read_back import joint_trajectory_to_numpy
 
 from com_control import walking
-from com_control.nodes.walk_conversions import (
+from com_control.nodes.ccgd_output import (
     footstep_to_msg,
     make_walk_state,
     msg_to_footstep,

@@ -10,8 +10,8 @@ from com_model.dynamics.kinematics import body_poses
 from com_viewer.bag_run import BagRun
 from com_viewer.camera import FOV, Window, frame_box
 from com_viewer.compare import Comparison
-from com_viewer.joints import joint_groups, joint_ranges
 from com_viewer.links import describe_links, link_coms
+from com_viewer.panel import joint_groups, joint_ranges
 from com_viewer.scene import RobotScene
 from com_viewer.timeline import MAX_EVENTS, make_timeline
 

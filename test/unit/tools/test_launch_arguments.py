@@ -56,7 +56,7 @@ def test_input_timeout_reaches_every_node(name):
         config = ConfigParser()
         config.read(file)
         text = config.get("options.entry_points", "console_scripts", fallback="")
-        programs |= dict(re.findall(r"(\w+) = ([\w.]+\.nodes\.\w+):main", text))
+        programs |= dict(re.findall(r"(\w+) = ([\w.]+\.nodes\.\w+):", text))
     for node in FILES[name].iter("node"):
         if node.get("exec") not in programs:
             continue

@@ -51,19 +51,9 @@ class BalanceOptions:
     falling has priority).
 
     Attributes:
-        posture_gain: 1/s, of the joints that the other tasks leave free, towards the posture at
-            the start.
-        feet_gain: 1/s, of the measured poses of the soles relative to each other.
-        strain_gain: 1/s, of their commanded poses, whose errors strain the legs of feet that
-            stand.
         joint_margin: rad or m, distance of commands from the joints' limits.
-        height_weight: of the CoM's height.
         trunk_weight: m, of the trunk's rotation.
-        posture_weight: m, of the legs' joints; also damps near singular postures.
-        body_weight: m, of the other joints.
         feet_weight: of errors between the soles.
-        ground_error: rad, beyond ground_speed, of the soles' normal against gravity.
-        ground_recovery: s, for which the normal must be back until it is believed again.
     """
 
     com_gain: float = live_parameter(
@@ -83,9 +73,6 @@ class BalanceOptions:
     trunk_gain: float = live_parameter(
         4.0, "1/s, by which an error of the trunk's orientation decays", (0.0, 100.0)
     )
-    posture_gain: float = 1.0
-    feet_gain: float = 4.0
-    strain_gain: float = 0.4
     upright: bool = live_parameter(
         True, "keep the trunk upright, whatever the slope of the ground"
     )
@@ -125,13 +112,8 @@ class BalanceOptions:
     friction: float = live_parameter(
         0.5, "of the ground; slopes beyond its arc tangent are reported", (0.01, 10.0)
     )
-    height_weight: float = 0.1
     trunk_weight: float = 0.05
-    posture_weight: float = 0.001
-    body_weight: float = 0.005
     feet_weight: float = 100.0
-    ground_error: float = 0.015
-    ground_recovery: float = 0.5
 
     def __post_init__(self) -> None:
         # rad/s; by a slower resonance the reference lags so much that HOAP-2 and TALOS fall
@@ -330,7 +312,8 @@ class Balancer:
         )
         self._speed = np.minimum(most, 1e3)
         self._stiffness = (
-            np.where(self._legs, options.posture_weight, options.body_weight) ** 2
+            # m, of the legs' joints, which also damps near singular postures, and of the others
+            np.where(self._legs, 0.001, 0.005) ** 2
         )
         self._lower = np.minimum(model.lower + options.joint_margin, model.neutral)
         self._upper = np.maximum(model.upper - options.joint_margin, model.neutral)
@@ -409,7 +392,9 @@ class Balancer:
         weights = self.soles.weights(poses, com, up)
         frame = balance_frame(poses, self.soles.points(poses), up, weights)
         o = self.options
-        tolerances = o.ground_speed, o.ground_error, o.ground_recovery
+        # rad, beyond ground_speed, of the soles' normal against gravity; s, for which the normal
+        # must be back until it is believed again
+        tolerances = o.ground_speed, 0.015, 0.5
         if not self._check.agrees(frame.normal, dt, *tolerances):
             raise BalanceError(
                 f"the soles turn against gravity by more than {o.ground_speed:g} rad/s, the "
@@ -511,14 +496,16 @@ class Balancer:
         b = velocity + bounded(self.com_gain * error, 2.0 * o.com_speed)
         b -= skew(self._ground.velocity) @ place
         used = slice(0, 2 if np.isnan(error[2]) else 3)
-        weights = np.array([1.0, 1.0, o.height_weight])[used]
+        # of the CoM's height
+        weights = np.array([1.0, 1.0, 0.1])[used]
         rows.append((weights[:, None] * A[used], weights * b[used]))
         if o.upright:
             turn = rotation_vector(self._trunk @ R.T)
             b = bounded(o.trunk_gain * turn, 0.5) - self._ground.velocity
             rows.append((-o.trunk_weight * (R @ angular), o.trunk_weight * b))
         H = np.diag(self._stiffness)
-        g = -self._stiffness * o.posture_gain * (self.posture - self.position)
+        # by 1 1/s: of the joints that the other tasks leave free, towards the posture at the start
+        g = -self._stiffness * (self.posture - self.position)
         for A, b in rows:
             H += A.T @ A
             g -= A.T @ b
@@ -555,9 +542,10 @@ class Balancer:
             A[i, :3] = R0 @ (own[:3] - first[:3] + skew(arm) @ first[3:])
             A[i, 3:] = R0 @ (own[3:] - first[3:])
             want = self._between[i + 1]
-            b[i] = o.feet_gain * way_between(
-                want, now[i + 1]
-            ) + o.strain_gain * way_between(want, commanded[i + 1])
+            # 1/s, of the measured poses of the soles relative to each other, and of their commanded
+            # poses, whose errors strain the legs of feet that stand
+            b[i] = 4.0 * way_between(want, now[i + 1])
+            b[i] += 0.4 * way_between(want, commanded[i + 1])
         return o.feet_weight * A.reshape(6 * count, -1), o.feet_weight * b.ravel()
 
     def _bounds(self, q: Array, dt: float) -> tuple[Array, Array]:

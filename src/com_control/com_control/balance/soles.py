@@ -10,9 +10,8 @@ from com_control.exceptions import BalanceError
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, FrozenArrays
 from com_model.dynamics.link_frames import LinkFrames, LinkMotions
-from com_model.geometry.hull import convex_hull, signed_distance
 from com_model.geometry.rotations import rotation_vector, skew, upright_axes
-from com_model.geometry.support import sole_points
+from com_model.geometry.support import convex_hull, signed_distance, sole_points
 
 
 class Soles:

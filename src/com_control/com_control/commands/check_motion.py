@@ -4,7 +4,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 
-from com_control.motion.csv_file import UNITS, read_motion
+from com_control.motion.files import UNITS, read_motion
 from com_control.motion.limits import check_motion
 from com_control.motion.motion import MotionLayout
 from com_model import ComModelError, load_robot

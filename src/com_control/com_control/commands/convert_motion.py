@@ -7,8 +7,14 @@ from pathlib import Path
 
 from com_control.commands.check_motion import run_with_layout
 from com_control.exceptions import MotionError
-from com_control.motion.bag_file import STORAGES, read_bag, write_bag
-from com_control.motion.csv_file import UNITS, read_motion, write_motion
+from com_control.motion.files import (
+    STORAGES,
+    UNITS,
+    read_bag,
+    read_motion,
+    write_bag,
+    write_motion,
+)
 from com_control.motion.limits import check_motion
 from com_control.motion.motion import MotionLayout
 from com_model import ComModelError

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from com_control.exceptions import MotionError
-from com_control.motion.csv_file import MOST_ROWS, read_motion
+from com_control.motion.files import MOST_ROWS, read_motion
 from com_control.motion.motion import Motion, MotionLayout, clamped
 from com_model.arrays import Array, Indices
 from com_model.text import listing, quote

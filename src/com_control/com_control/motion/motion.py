@@ -103,9 +103,6 @@ def _counts(joints: tuple[str, ...], config: RobotConfig) -> Array:
     return np.asarray(np.degrees(signs * per_degree))
 
 
-_PEAK_ACCELERATION = 10.0 / np.sqrt(3.0)
-
-
 @dataclass(frozen=True, eq=False)
 class Motion:
     """Joint positions over time.
@@ -248,7 +245,7 @@ def plan_approach(
     # the largest slope of 10 s^3 - 15 s^4 + 6 s^5
     shortest = np.maximum(
         1.875 * np.abs(way) / (fraction * layout.velocity),
-        np.sqrt(_PEAK_ACCELERATION * np.abs(way) / (fraction * layout.acceleration)),
+        np.sqrt(10.0 / np.sqrt(3.0) * np.abs(way) / (fraction * layout.acceleration)),
     )
     step = 0.01  # s, between the points of an approach
     span = float(shortest.max(initial=step))

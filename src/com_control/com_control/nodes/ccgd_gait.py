@@ -43,7 +43,7 @@ from geometry_msgs.msg import Twist
 from sensor_msgs.msg import Imu
 
 from com_control.nodes.ccgd_control import WalkControl, WalkingRobot
-from com_control.nodes.ccgd_output import WalkOutput
+from com_control.nodes.ccgd_output import NO_STEP, WalkOutput, msg_to_request
 from com_control.nodes.ccgd_parameters import Parameters
 from com_control.nodes.ccgd_requests import (
     StiffnessCalibration,
@@ -53,7 +53,6 @@ from com_control.nodes.ccgd_requests import (
     solve_com_ik,
 )
 from com_control.nodes.ccgd_velocity import VelocityFollower
-from com_control.nodes.walk_conversions import NO_STEP, msg_to_request
 from com_control.walking.session import WalkPhase
 from com_control.walking.walk import Walk
 from com_model import RobotModel
@@ -67,7 +66,6 @@ from com_ros.exceptions import ComRosError, ParameterError
 from com_ros.inputs import ImuInput, WrenchInputs
 from com_ros.jobs import BackgroundJobs, DeferredService, Reply
 from com_ros.joint_input import JointSample
-from com_ros.main import run
 from com_ros.raw_messages import TrajectoryWriter
 from com_ros.robot_node import RobotNode
 from com_ros.stream import RateLimit
@@ -279,8 +277,3 @@ class CcgdGaitNode(RobotNode[Parameters]):
         if session.stabiliser is not None:
             values["fault"] = session.fault.name
         return Diagnosis(level, reason or session.state.name.lower(), values)
-
-
-def main() -> int:
-    """Runs the node."""
-    return run(CcgdGaitNode)

@@ -13,7 +13,7 @@ from std_srvs.srv import Trigger
 
 from com_control.exceptions import PlanError
 from com_control.nodes.ccgd_control import WalkControl, WalkingRobot
-from com_control.nodes.walk_conversions import NO_STEP, footstep_to_msg
+from com_control.nodes.ccgd_output import NO_STEP, footstep_to_msg
 from com_control.walking.ankle_sway import AnkleFit, fit_ankles, plan_sway
 from com_control.walking.com_ik import ComSolution
 from com_control.walking.session import WalkOutcome

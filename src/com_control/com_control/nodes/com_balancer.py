@@ -66,7 +66,6 @@ from com_ros.conversions import (
 from com_ros.diagnostics import Diagnosis
 from com_ros.inputs import ImuInput, WrenchInputs
 from com_ros.joint_input import JointSample
-from com_ros.main import run
 from com_ros.markers import BLUE, GREEN, ORANGE, RED, FramePublisher, MarkerOutput
 from com_ros.parameters import SensorParameters, WrenchSource, live_parameter, parameter
 from com_ros.raw_messages import TrajectoryWriter
@@ -511,8 +510,3 @@ class ComBalancerNode(RobotNode[Parameters]):
             level = diagnostics.WARN
         name, feet = session.state.name, ", ".join(session.feet)
         return Diagnosis(level, reason or name.lower(), {"state": name, "feet": feet})
-
-
-def main() -> int:
-    """Runs the node."""
-    return run(ComBalancerNode)

@@ -32,7 +32,7 @@ from std_msgs.msg import Header
 from trajectory_msgs.msg import JointTrajectory
 
 from com_control.exceptions import MotionError
-from com_control.motion.csv_file import UNITS
+from com_control.motion.files import UNITS
 from com_control.motion.limits import (
     LimitError,
     LoadedMotion,
@@ -51,7 +51,6 @@ from com_ros.diagnostics import Diagnosis
 from com_ros.exceptions import ParameterError
 from com_ros.jobs import BackgroundJobs, DeferredService, Reply
 from com_ros.joint_input import JointInput, JointSample
-from com_ros.main import run
 from com_ros.parameters import JointTimeout, RobotParameters, live_parameter, parameter
 from com_ros.robot_node import RobotNode
 
@@ -391,8 +390,3 @@ def _refusal(error: MotionError) -> LoadMotion.Response:
         duration=float("nan"),
         violations=[str(violation) for violation in found],
     )
-
-
-def main() -> int:
-    """Runs the node."""
-    return run(MotionPlayerNode)

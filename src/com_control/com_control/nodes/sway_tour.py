@@ -17,7 +17,6 @@ from com_control.exceptions import MotionError
 from com_control.motion.motion import MotionLayout
 from com_control.motion.sway_tour import plan_hang, plan_sway
 from com_control.nodes.motion_player import MotionPlayerNode
-from com_ros.main import run
 from com_ros.parameters import declare, parameter
 
 
@@ -83,8 +82,3 @@ class SwayTourNode(MotionPlayerNode):
                 f"{most:g}: let the robot stand in it, feet flat, then play"
             )
         return super()._play()
-
-
-def main() -> int:
-    """Runs the node."""
-    return run(SwayTourNode)

@@ -48,7 +48,6 @@ from com_ros.conversions import NS_PER_S, ns_to_stamp, vector3_to_numpy
 from com_ros.diagnostics import Diagnosis
 from com_ros.inputs import HISTORY, ImuInput, Latest
 from com_ros.joint_input import JointSample
-from com_ros.main import run
 from com_ros.parameters import (
     ImuTimeout,
     JointTimeout,
@@ -325,8 +324,3 @@ class TrotGaitNode(RobotNode[Parameters]):
                 "; ".join(command.gait.problems) or "the feet's shift is at its bound"
             )
         return Diagnosis(level, reason, {"state": command.state.name})
-
-
-def main() -> int:
-    """Runs the node."""
-    return run(TrotGaitNode)

@@ -27,9 +27,8 @@ from com_estimation.trunk.floating_base import (
     FloatingBaseOptions,
 )
 from com_estimation.trunk.ground_reaction import INVERSE_DYNAMICS, ForceMeter
-from com_estimation.trunk.input_checks import InputChecks
 from com_estimation.trunk.interface import Sample, TrunkEstimate
-from com_estimation.trunk.pipeline import SETTLING, TrunkPipeline
+from com_estimation.trunk.pipeline import SETTLING, InputChecks, TrunkPipeline
 from com_model import ComModelError, RobotConfig, RobotModel, load_robot, quadruped_legs
 from com_model.arrays import Array
 from com_model.commands import add_robot, command_parser, reports_errors

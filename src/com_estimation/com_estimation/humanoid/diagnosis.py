@@ -95,46 +95,19 @@ class DiagnosisOptions:
         quiet: windows after which a push is over.
         lasting: held windows after which a change is decided; the hold ends after twice as many: a
             push that begins before a change is decided is over by then.
-        straddling: held windows about an onset, SUPPORT / HOP, and the one before.
         named: probability above which a cause is named.
         undecided: probability below which a cause is not reported.
-        settled: s, for which a change is named before it becomes part of the model.
-        merge: s, after an onset, in which no push begins.
         first_lift: s around the first time that a foot is lifted.
-        excited: m/s^2, mean acceleration of the CoM of a robot that moves.
-        constant_after: s of windows, before which no constant cause is named.
-        changed_after: s since its onset and the last event or change, before it is named.
-        implausible: of W and W h: residual force and moment that no cause can make.
         recent: windows: 2 s.
-        seen_give: of chi^2 of two: 3 standard deviations.
-        bound: prior standard deviations of a cause; estimates beyond are impossible.
-        flexible: rad/(N m), of the joints of legs; rad of backlash: beyond, constant causes are
-            confused with the flexion of the legs.
-        payload_sigmas: standard deviations: least mass of a payload present from the start.
-        beyond: tolerances that a parameter of a constant cause must exceed to be named.
-        candidates: most probable models that may explain a window.
     """
 
     hold: float = 50.0
     quiet: int = 2
     lasting: int = 8
-    straddling: int = 3
     named: float = 0.9
     undecided: float = 0.05
-    settled: float = 2.5
-    merge: float = 0.35
     first_lift: float = 0.5
-    excited: float = 0.05
-    constant_after: float = 2.0
-    changed_after: float = 2.5
-    implausible: tuple[float, float] = (0.25, 0.10)
     recent: int = 25
-    seen_give: float = 11.8
-    bound: float = 4.0
-    flexible: tuple[float, float] = (2e-5, 1e-3)
-    payload_sigmas: float = 3.0
-    beyond: float = 2.0
-    candidates: int = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,11 +174,10 @@ class Diagnosis:
 
     Args:
         layout: parameters and possible causes of the robot.
-        options: thresholds.
 
     Attributes:
         layout: as given.
-        options: as given.
+        options: thresholds.
         verdict: result of the last inference.
         inference: probabilities and estimates of the last inference.
         unexplained: a cause would need parameters beyond what is physically possible.
@@ -217,8 +189,8 @@ class Diagnosis:
         time: s, of the last window.
     """
 
-    def __init__(self, layout: Layout, options: DiagnosisOptions | None = None) -> None:
-        self.layout, self.options = layout, options or DiagnosisOptions()
+    def __init__(self, layout: Layout) -> None:
+        self.layout, self.options = layout, DiagnosisOptions()
         self.restart()
 
     def restart(self) -> None:
@@ -247,15 +219,19 @@ class Diagnosis:
     @property
     def excited(self) -> bool:
         """Whether the CoM has accelerated enough on average over the last 2 s."""
-        return sum(self._motion) > self.options.excited * len(self._motion)
+        # m/s^2, mean acceleration of the CoM of a robot that moves
+        return sum(self._motion) > 0.05 * len(self._motion)
 
     @property
     def flexible(self) -> bool:
         """Whether the legs are so flexible that constant causes are confused with their flexion."""
         at = self.layout.plant.blocks.flexibility
         give, cov = self.inference.average(np.eye(self.layout.count)[at : at + 2])
-        seen = give @ np.linalg.solve(cov, give) > self.options.seen_give
-        return bool(seen and (give > self.options.flexible).any())
+        # of chi^2 of two: 3 standard deviations
+        seen = give @ np.linalg.solve(cov, give) > 11.8
+        # rad/(N m), of the joints of legs; rad of backlash: beyond, constant causes are confused
+        # with the flexion of the legs
+        return bool(seen and (give > (2e-05, 0.001)).any())
 
     @property
     def implausible(self) -> bool:
@@ -281,7 +257,8 @@ class Diagnosis:
         if not self.rejected[-1]:
             self._motion.append(window.moving)
         models = (
-            *self.inference.models[: self.options.candidates],
+            # most probable models that may explain a window
+            *self.inference.models[:4],
             self.inference.free,
         )
         chi2 = min(_chi2(*_residual(window, model)) for model in models)
@@ -305,9 +282,8 @@ class Diagnosis:
     def _plausible(self, window: Window) -> bool:
         size = np.linalg.norm(window.y.reshape(2, 3), axis=1)
         limits = (
-            np.array(self.options.implausible)
-            * self.layout.weight
-            * [1.0, self.layout.height]
+            # of W and W h: residual force and moment that no cause can make
+            np.array((0.25, 0.1)) * self.layout.weight * [1.0, self.layout.height]
         )
         return bool((size < limits).all())
 
@@ -346,7 +322,8 @@ class Diagnosis:
         start = self._seen - 0.5 * SUPPORT
         merged = any(
             e.kind is EventKind.CHANGE
-            and abs(start - e.start) < self.options.merge + 0.5 * SUPPORT
+            # s, after an onset, in which no push begins
+            and abs(start - e.start) < 0.35 + 0.5 * SUPPORT
             for e in self.events
         )
         if not merged:
@@ -362,7 +339,8 @@ class Diagnosis:
         before = deepcopy((self.sums, self._marks))
         given = [
             w
-            for w in self.holding[self.options.straddling - self.options.lasting :]
+            # held windows about an onset, SUPPORT / HOP, and the one before
+            for w in self.holding[3 - self.options.lasting :]
             if self._plausible(w)
         ]
         if self._past and self._past[-1].time > self._seen - 1.5 * HOP:
@@ -410,7 +388,8 @@ class Diagnosis:
         again = i in {j for j, _ in self._changes}
         if not again and i not in self._named:
             return
-        if self.time - max(time, self._named.get(i, time)) < self.options.settled:
+        # s, for which a change is named before it becomes part of the model
+        if self.time - max(time, self._named.get(i, time)) < 2.5:
             return
         marks = [*self._marks, *self.sums.grid]
         mark = next((m for m in marks if m[0] == time), None)
@@ -441,7 +420,8 @@ class Diagnosis:
             for f in found
             if f.probability > 0.5
             and (
-                np.abs(f.parameters) > self.options.bound * culprits[f.culprit].slab
+                # prior standard deviations of a cause; estimates beyond are impossible
+                np.abs(f.parameters) > 4.0 * culprits[f.culprit].slab
             ).any()
         ]
         self.unexplained = bool(beyond)
@@ -495,7 +475,8 @@ class Diagnosis:
         latest = max(
             [onset, begun, *(e.start for e in self.events)]
         )  # a push may hide a change
-        fresh = self.time - latest < self.options.changed_after
+        # s since its onset and the last event or change, before it is named
+        fresh = self.time - latest < 2.5
         if (
             mistakable and fresh and i not in self._named
         ):  # a change that is not known yet looks like it
@@ -504,15 +485,18 @@ class Diagnosis:
             return any(abs(onset - begin) < SUPPORT for begin in changes)
         if not culprit.constant and np.isfinite(onset):
             return True
-        if self.sums.count * HOP < self.options.constant_after:
+        # s of windows, before which no constant cause is named
+        if self.sums.count * HOP < 2.0:
             return False
         values, cov = self.inference.average(
             np.eye(self.layout.count)[culprit.columns], i
         )
         weightless = culprit.kind is Kind.PAYLOAD and abs(
             values[0]
-        ) < self.options.payload_sigmas * np.sqrt(cov[0, 0])
-        if weightless or (np.abs(values) < self.options.beyond * culprit.spike).all():
+            # standard deviations: least mass of a payload present from the start
+        ) < 3.0 * np.sqrt(cov[0, 0])
+        # tolerances that a parameter of a constant cause must exceed to be named
+        if weightless or (np.abs(values) < 2.0 * culprit.spike).all():
             return False
         if culprit.kind is Kind.IMU_TILT:
             return True

@@ -31,37 +31,6 @@ from com_model.urdf.editing import Inertial, correct_body, edit_inertials
 RATE = 200.0  # Hz, to which faster samples are averaged
 TIPPED = np.radians(2.0)  # of the loaded sole in a fall: models no longer hold
 RECOVERY = 2.0  # s, after a fall warning or a fault, before windows count again
-STALE = (
-    "joint positions stay the same while the wrenches change: check the joints' driver"
-)
-UNEXPLAINED = "no known culprit explains the wrenches: check encoders and force sensors, then reset"
-JUMPING = (
-    "the position of {} jumps back and forth between two values: two drivers publish joint_states, "
-    "stop one"
-)
-FROZEN_WRENCH = (
-    "the wrench of {} stays the same to the last bit although it carries load and the robot moves: "
-    "check its sensor"
-)
-
-
-@dataclass(frozen=True)
-class GiveOptions:
-    """How the legs' flexibility and backlash are taken out of the joints' positions.
-
-    Attributes:
-        time: s, time constant with which what is found is used: a step of the positions would be a
-            step of the CoM; a window of 0.24 s must see nearly constant values.
-        most: rad/(N m) and rad, upper bounds: legs that give by more would sink by a tenth of their
-            length.
-        error: of the flexibility, by which joints differ, and by which it differs in motion.
-        settling: s after a start or gap, until the soles' rates are known.
-    """
-
-    time: float = 1.0
-    most: tuple[float, float] = (1e-3, 1e-2)
-    error: float = 0.1
-    settling: float = 0.1
 
 
 class Mode(IntEnum):
@@ -157,13 +126,12 @@ class HumanoidEstimator:
         plant = self.layout.plant
         self._memory = step.make_memory(plant)
         self._fall = fall.make_fall_state(len(points))
-        self._options = GiveOptions()
         at = plant.blocks.flexibility
         self._give = slice(at, at + 2)
         joints = plant.tree.q_index[plant.joint[:, 0]]
         self._given, self._loads = np.zeros(2), np.full(len(joints), np.nan)
         self._bent = np.zeros(model.n_joints)  # positions less what the joints give
-        own = joints, self._memory.torque, plant.blocks.light, self._options.time
+        own = joints, self._memory.torque, plant.blocks.light
         self._giving = (*own, self._given, self._loads, self._bent)
         given = self._bent, np.zeros(2), 0.0, *self._giving
         self._take_out = entry_point(fall.take_out_give, *given)
@@ -184,11 +152,11 @@ class HumanoidEstimator:
         # a joint that hardly moves the CoM may be stuck
         self._matters = (lever > 1e-3 * self.layout.height).astype(np.float64)
         self._encoders, self._names = fall.make_watch(model.n_joints), model.joint_names
-        readings = self._q, self._matters, 0.0, self._encoders, fall.READINGS
+        readings = self._q, self._matters, 0.0, self._encoders
         self._find_stuck = entry_point(fall.find_stuck, *readings)
         self._wrenches = np.full((feet, 7), np.nan)
         wrenches = np.zeros((feet, 6)), 0.0, self.layout.weight, self._wrenches
-        self._find_frozen = entry_point(fall.find_frozen, *wrenches, fall.READINGS)
+        self._find_frozen = entry_point(fall.find_frozen, *wrenches)
         self.closed: deque[tuple[float, Array, Array, Array]] = deque(maxlen=50)
         self.restart()
 
@@ -283,10 +251,12 @@ class HumanoidEstimator:
             offset = self._correction()[0]
             loaded = int(np.argmax(memory.load))
             warns = self._watch(self._corners, memory, offset, self._period, self._fall)
-            warns &= time - self._began > self._options.settling
+            # s after a start or gap, until the soles' rates are known
+            warns &= time - self._began > 0.1
             # What the legs give by as the load moves looks like a sole that tips.
             wrong = abs(float(self._found_give[0] - self._given[0]))
-            wrong += self._give_std + self._options.error * float(self._given[0])
+            # of the flexibility, by which joints differ, and by which it differs in motion
+            wrong += self._give_std + 0.1 * float(self._given[0])
             tilts = wrong * moved
             tilts += 2.0 * self._given[1]  # a joint on its way to the other side
             warns &= tilts < fall.FALL.tips or self._fall.margin[0] < 0.0
@@ -304,23 +274,32 @@ class HumanoidEstimator:
                 if tilt > TIPPED:
                     self._frozen_until = time + RECOVERY
         joint, jumping, stopped = self._find_stuck(
-            q, self._matters, self._period, self._encoders, fall.READINGS
+            q, self._matters, self._period, self._encoders
         )
         foot = self._find_frozen(
-            wrenches, self._period, self.layout.weight, self._wrenches, fall.READINGS
+            wrenches, self._period, self.layout.weight, self._wrenches
         )
         problem = ""
         if foot >= 0:
-            problem = FROZEN_WRENCH.format(self._frames[foot])
+            problem = (
+                f"the wrench of {self._frames[foot]} stays the same to the last bit although it "
+                "carries load and the robot moves: check its sensor"
+            )
         elif jumping >= 0:
-            problem = JUMPING.format(self._names[jumping])
+            problem = (
+                f"the position of {self._names[jumping]} jumps back and forth between two values: "
+                "two drivers publish joint_states, stop one"
+            )
         elif joint >= 0:
             problem = (
                 f"the position of {self._names[joint]} stays the same to the last bit "
             )
             problem += "although it moved: check its encoder and driver"
         elif not self._wrong_load and self._is_stale(time, q, wrenches):
-            problem = STALE
+            problem = (
+                "joint positions stay the same while the wrenches change: check the "
+                "joints' driver"
+            )
         if problem:
             self._repeated = problem
             return self._refuse(time, problem)
@@ -417,7 +396,9 @@ class HumanoidEstimator:
             with self.lock:
                 theta, cov, std = self.diagnosis.correction(jacobian)
             self._theta, self._sigma = theta, (cov, std)
-            self._found_give = np.clip(theta[self._give], 0.0, self._options.most)
+            # rad/(N m) and rad, upper bounds: legs that give by more would sink by a tenth of
+            # their length
+            self._found_give = np.clip(theta[self._give], 0.0, (1e-3, 1e-2))
             row = np.eye(self.layout.count)[[self._give.start]]
             _, ((variance,),) = self.diagnosis.inference.average(row)
             self._give_std = float(np.sqrt(variance))
@@ -511,7 +492,10 @@ class HumanoidEstimator:
                 "order of the feet, and the imu's link",
             )
         if diagnosis.unexplained:
-            reason = reason or UNEXPLAINED
+            reason = reason or (
+                "no known culprit explains the wrenches: check encoders and force sensors, then "
+                "reset"
+            )
         if reason:
             mode = Mode.FROZEN
         elif time < self._frozen_until:

@@ -48,49 +48,20 @@ class FallOptions(NamedTuple):
     """When to warn of a fall.
 
     Attributes:
-        patience: s, for which the danger must last.
         observer: rad/s, both poles.
-        cutoff: Hz, of the soles' rates, one pole.
-        ahead: omega T, for which the DCM is predicted.
-        rolling_ahead: omega T, the same while the sole with the highest load rolls.
-        tipping_ahead: omega T, the same while it tips.
+        tipping_ahead: omega T, for which the DCM is predicted while the sole with the highest load
+            tips.
         tips: rad of a sole, above which it tips.
-        tip_rate: rad/s, with which it does.
-        rolls: rad of a sole, above which it rolls.
-        roll_rate: rad/s, with which it does.
-        tilt: rad, predicted tilt of a sole that tips, which is a fall.
-        tilt_ahead: s, within which.
-        tilted: rad of a sole, above which its rate alone counts.
-        steep: rad, tilt by that rate which is a fall.
-        steep_ahead: s, within which.
-        sinking: m/s^2, with which a sole in the air can be lowered.
-        impact: of the weight, force of a touch-down.
-        settling: s, for which its effects last.
+        roll_rate: rad/s, with which a sole rolls.
         least_height: m, lower bound of the CoM's height in omega.
-        least_force: N, upwards: with less there is no CoP, in the air or by a sensor's wrong sign.
         slope_time: s, over which the usual normal of the loaded sole is averaged.
     """
 
-    patience: float = 0.01
     observer: float = 45.0
-    cutoff: float = 10.0
-    ahead: float = 0.2
-    rolling_ahead: float = 0.35
     tipping_ahead: float = 0.5
     tips: float = 0.2 * pi / 180.0
-    tip_rate: float = 6.0 * pi / 180.0
-    rolls: float = 0.5 * pi / 180.0
     roll_rate: float = 5.0 * pi / 180.0
-    tilt: float = 10.0 * pi / 180.0
-    tilt_ahead: float = 0.25
-    tilted: float = pi / 180.0
-    steep: float = 6.0 * pi / 180.0
-    steep_ahead: float = 0.1
-    sinking: float = 2.5
-    impact: float = 1.5
-    settling: float = 0.02
     least_height: float = 0.1
-    least_force: float = 1.0
     slope_time: float = 4.0
 
 
@@ -194,7 +165,8 @@ def watch_fall(
         state.slope[i] += change * (1.0 if first else dt / FALL.slope_time)
     for f in range(len(m.load)):
         _follow_sole(soles, m, f, first, dt, state)
-    if force[2] < FALL.least_force:
+    # N, upwards: with less there is no CoP, in the air or by a sensor's wrong sign
+    if force[2] < 1.0:
         state.endangered[0], state.model_xi[0], state.margin[0] = 0.0, np.nan, np.nan
         return False
     ground = ground / total if total > 0.0 else m.total[1, 2] - FALL.least_height
@@ -218,31 +190,41 @@ def watch_fall(
         if m.load[f] < least:
             above = state.height[loaded] - state.height[f]
             climb = state.climb[loaded] - state.climb[f]
-            landing = min(landing, _time_until(above, climb, FALL.sinking))
+            # m/s^2, with which a sole in the air can be lowered
+            landing = min(landing, _time_until(above, climb, 2.5))
     flat = soles.flat[loaded] > 0.0
-    rolls = flat and angle > FALL.rolls and rate > FALL.roll_rate
+    # rad of a sole, above which it rolls
+    rolls = flat and angle > 0.5 * pi / 180.0 and rate > FALL.roll_rate
     returns = flat and rate < -FALL.roll_rate
-    ahead = FALL.rolling_ahead if rolls else FALL.ahead
+    # omega T, for which the DCM is predicted, also while the sole with the highest load rolls
+    ahead = 0.35 if rolls else 0.2
     beyond = _margin_ahead(soles, m, state, omega, ahead, ahead, -np.inf) < 0.0
     danger = beyond and not returns
     danger |= (
-        flat and angle > FALL.tilted and angle + FALL.steep_ahead * rate > FALL.steep
+        # rad of a sole, above which its rate alone counts: within 0.1 s, to the tilt of a fall
+        flat and angle > pi / 180.0 and angle + 0.1 * rate > 6.0 * pi / 180.0
     )
-    tips = flat and angle > FALL.tips and rate > FALL.tip_rate
+    # rad/s, with which a sole tips
+    tips = flat and angle > FALL.tips and rate > 6.0 * pi / 180.0
     if tips and _margin_ahead(soles, m, state, omega, 0.0, 0.0, least) < 0.0:
         held = min(omega * landing, FALL.tipping_ahead)
         danger |= (
             _margin_ahead(soles, m, state, omega, FALL.tipping_ahead, held, -np.inf)
             < 0.0
         )
-        tilted = _time_until(angle - FALL.tilt, rate, state.bend[loaded])
-        danger |= tilted < min(FALL.tilt_ahead, landing)
-    if force[2] > FALL.impact * soles.weight:
-        state.endangered[0] = -FALL.settling
+        # rad, predicted tilt of a sole that tips, which is a fall
+        tilted = _time_until(angle - 10.0 * pi / 180.0, rate, state.bend[loaded])
+        # s, within which
+        danger |= tilted < min(0.25, landing)
+    # of the weight, force of a touch-down
+    if force[2] > 1.5 * soles.weight:
+        # s, for which its effects last
+        state.endangered[0] = -0.02
     else:
         counts = danger or state.endangered[0] < 0.0
         state.endangered[0] = state.endangered[0] + dt if counts else 0.0
-    return state.endangered[0] >= FALL.patience
+    # s, for which the danger must last
+    return state.endangered[0] >= 0.01
 
 
 @njit
@@ -258,7 +240,8 @@ def _follow_sole(
     soles: Soles, m: Memory, f: int, first: bool, dt: float, state: FallState
 ) -> None:
     """Updates the low-passed velocity of a sole, its tilt from the usual normal, and its height."""
-    gain = 0.0 if first else (1.0 - np.exp(-2.0 * pi * FALL.cutoff * dt))
+    # 10 Hz: of the soles' rates, one pole
+    gain = 0.0 if first else (1.0 - np.exp(-2.0 * pi * 10.0 * dt))
     for i in range(2):
         place = m.root[i] + m.sole[1, f, i]
         state.velocity[f, i] += gain * (
@@ -316,38 +299,6 @@ def _margin_ahead(
 LAST, DWELL, MOVED, SPEED, LEAST, STUCK, CHANGE, SQUARE, PRODUCT = range(9)
 
 
-class ReadingOptions(NamedTuple):
-    """When readings of joints and wrenches are not those of one moving robot.
-
-    Attributes:
-        jump: rad or m, rms change of a position from sample to sample, above which it may jump:
-            moves the CoM by a few mm; encoders jitter by 1e-5 to 5e-4.
-        reversed: mean of -d_k d_k-1 over that of d_k^2, above which it does; a vibration at a
-            quarter of the sampling rate has 0, white noise and two drivers 0.5 and more.
-        frozen: s that a foot's wrench may stay the same while it carries load and the other one
-            changes; a sensor of 50 Hz repeats its reading for 0.02 s.
-        stuck: s that a position which moved may stay the same.
-        memory: s, averaging of a reading's motion.
-        fine: rad or m: less is no motion.
-        coarse: rad or m, smallest step of an encoder that may rest.
-        often: fraction of samples in which a reading that cannot rest has moved.
-        abrupt: rad/s or m/s, from which a position has stopped within a sample.
-    """
-
-    jump: float = 2e-3
-    reversed: float = 0.4
-    frozen: float = 0.06
-    stuck: float = 0.05
-    memory: float = 0.1
-    fine: float = 1e-7
-    coarse: float = 1e-6
-    often: float = 0.7
-    abrupt: float = 0.1
-
-
-READINGS = ReadingOptions()
-
-
 def make_watch(joints: int) -> Array:
     """Initial state of `find_stuck`.
 
@@ -366,7 +317,7 @@ def make_watch(joints: int) -> Array:
 
 @compiled()
 def find_stuck(
-    q: Array, matters: Array, dt: float, watch: Array, options: ReadingOptions
+    q: Array, matters: Array, dt: float, watch: Array
 ) -> tuple[int, int, bool]:
     """Looks for joints whose encoder repeats a reading although the joint moves, or jumps.
 
@@ -375,14 +326,14 @@ def find_stuck(
         matters: (n,) 1 for the joints that are watched, else 0.
         dt: s since the sample before.
         watch: (9, n) state, see `make_watch`; changed.
-        options: when a position jumps.
 
     Returns:
         Index of the first stuck joint among those watched, or -1; of the first one that jumps, or
         -1; and whether a watched joint
         that moved all the time has just stopped.
     """
-    gain, found, jumping, stopped = min(dt / options.memory, 1.0), -1, -1, False
+    # 0.1 s: averaging of a reading's motion
+    gain, found, jumping, stopped = min(dt / 0.1, 1.0), -1, -1, False
     for j in range(len(q)):
         change = q[j] - watch[LAST, j]
         watch[LAST, j] = q[j]
@@ -392,26 +343,35 @@ def find_stuck(
         watch[CHANGE, j] = change
         watch[SQUARE, j] += gain * (change**2 - watch[SQUARE, j])
         watch[PRODUCT, j] += gain * (-change * before - watch[PRODUCT, j])
-        large = watch[SQUARE, j] > options.jump**2 and matters[j] > 0.0
-        if large and watch[PRODUCT, j] > options.reversed * watch[SQUARE, j]:
+        # rad or m, rms change of a position from sample to sample, above which it may jump: that
+        # moves the CoM by a few mm; encoders jitter by 1e-5 to 5e-4
+        large = watch[SQUARE, j] > 2e-3**2 and matters[j] > 0.0
+        # mean of -d_k d_k-1 over that of d_k^2, above which it does: a vibration at a quarter of
+        # the sampling rate has 0, white noise and two drivers 0.5 and more
+        if large and watch[PRODUCT, j] > 0.4 * watch[SQUARE, j]:
             jumping = j if jumping < 0 else jumping
         if size > 0.0:
             watch[DWELL, j], watch[STUCK, j] = 0.0, 0.0
             watch[LEAST, j] = min(watch[LEAST, j], size)
         else:
             watch[DWELL, j] += dt
-        fine = watch[LEAST, j] < options.coarse and watch[MOVED, j] > options.often
+        # rad or m, smallest step of an encoder that may rest; fraction of samples in which a
+        # reading that cannot rest has moved
+        fine = watch[LEAST, j] < 1e-6 and watch[MOVED, j] > 0.7
         if (
             matters[j]
-            and (fine or watch[SPEED, j] > options.abrupt)
-            and watch[DWELL, j] > options.stuck
+            # rad/s or m/s, from which a position has stopped within a sample
+            and (fine or watch[SPEED, j] > 0.1)
+            # s that a position which moved may stay the same
+            and watch[DWELL, j] > 0.05
         ):
             watch[STUCK, j] = 1.0
         if watch[STUCK, j] > 0.0 and found < 0:
             found = j
         stopped |= matters[j] > 0.0 and fine and watch[DWELL, j] > 1.5 * dt
         if size > 0.0 or not fine:
-            watch[MOVED, j] += gain * ((size > options.fine) - watch[MOVED, j])
+            # rad or m: less is no motion
+            watch[MOVED, j] += gain * ((size > 1e-7) - watch[MOVED, j])
             watch[SPEED, j] += gain * (size / dt - watch[SPEED, j])
     return found, jumping, stopped
 
@@ -424,7 +384,6 @@ def take_out_give(
     joints: Indices,
     torque: Array,
     light: float,
-    time: float,
     given: Array,
     loads: Array,
     bent: Array,
@@ -438,7 +397,6 @@ def take_out_give(
         joints: (j,) indices of the legs' joints in q.
         torque: (j,) N m, theirs at the sample before.
         light: N m, see step.Blocks.
-        time: s, time constant with which `given` follows `found`.
         given: (2,) those in use, changed.
         loads: (j,) N m, mean torques of the last 4 s; NaN to start; changed.
         bent: (n,) positions less what the joints give, set.
@@ -448,7 +406,9 @@ def take_out_give(
     """
     most = 0.0
     for i in range(2):
-        given[i] += (found[i] - given[i]) * dt / time
+        # 1 s, time constant: a step of the positions would be a step of the CoM; a window of
+        # 0.24 s must see nearly constant values
+        given[i] += (found[i] - given[i]) * dt / 1.0
     bent[:] = q
     for k in range(len(joints)):
         flexes, sides = give(torque[k], light)
@@ -461,9 +421,7 @@ def take_out_give(
 
 
 @compiled()
-def find_frozen(
-    wrenches: Array, dt: float, weight: float, watch: Array, options: ReadingOptions
-) -> int:
+def find_frozen(wrenches: Array, dt: float, weight: float, watch: Array) -> int:
     """Looks for a foot whose wrench stays the same although it carries load.
 
     Args:
@@ -471,7 +429,6 @@ def find_frozen(
         dt: s since the sample before.
         weight: N, of the robot.
         watch: (f, 7) last wrench and s since it changed; NaN at first; changed.
-        options: for how long it may.
 
     Returns:
         Index of the first such foot while another one changes, or -1.
@@ -485,6 +442,8 @@ def find_frozen(
         own[6] = own[6] + dt if same else 0.0
         changes |= not same
         loaded = np.sqrt(dot(own, own)) > RELEASE_LOAD * weight
-        if found < 0 and loaded and own[6] > options.frozen:
+        # s that a foot's wrench may stay the same while it carries load and the other one
+        # changes; a sensor of 50 Hz repeats its reading for 0.02 s
+        if found < 0 and loaded and own[6] > 0.06:
             found = f
     return found if changes else -1

@@ -18,7 +18,7 @@ from com_model.arrays import Array, FrozenArrays, Indices
 from com_model.bodies import REVOLUTE, steiner
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.kinematics import body_poses
-from com_model.dynamics.tree_kernels import tree_of
+from com_model.dynamics.link_frames import tree_of
 from com_model.geometry.rotations import upright_axes
 
 DEG = np.pi / 180.0

@@ -25,7 +25,7 @@ from com_model.arrays import Array, Indices
 from com_model.compiled import compiled
 from com_model.contact import LIGHT_LOAD
 from com_model.dynamics import GRAVITY
-from com_model.dynamics.tree_kernels import Tree, set_poses
+from com_model.dynamics.link_frames import Tree, set_poses
 from com_model.geometry.vector_kernels import (
     add,
     add_cross,

@@ -38,7 +38,6 @@ from com_ros.conversions import NS_PER_S, ns_to_stamp, numpy_to_vectors, numpy_t
 from com_ros.diagnostics import Diagnosis
 from com_ros.inputs import Paired
 from com_ros.joint_input import JointSample
-from com_ros.main import run
 from com_ros.parameters import (
     AssumedJoints,
     FramePrefix,
@@ -177,8 +176,3 @@ class FootForcesNode(RobotNode[Parameters]):
         values |= {f"load_n {n}": v for n, v in zip(names, found.loads, strict=True)}
         level = diagnostics.ERROR if found.problem else diagnostics.OK
         return Diagnosis(level, found.problem or "foot forces are known", values)
-
-
-def main() -> int:
-    """Runs the node."""
-    return run(FootForcesNode)

@@ -50,7 +50,6 @@ from com_ros.diagnostics import Diagnosis
 from com_ros.inputs import UNKNOWN_IMU, Paired, ground_wrench
 from com_ros.jobs import BackgroundJobs
 from com_ros.joint_input import JointSample
-from com_ros.main import run
 from com_ros.markers import GREEN, ORANGE, RED, MarkerOutput
 from com_ros.parameters import AssumedJoints, SensorParameters, parameter
 from com_ros.qos import LATCHED, RESULT
@@ -411,8 +410,3 @@ def _diagnosis(
         msg.event, msg.event_start = int(event.kind), _stamp(event.start)
         msg.impulse = cv.numpy_to_vector3(event.impulse)
     return msg
-
-
-def main() -> int:
-    """Runs the node."""
-    return run(HumanoidComEstimator)

@@ -41,7 +41,6 @@ from com_ros.diagnostics import Diagnosis
 from com_ros.exceptions import ParameterError
 from com_ros.inputs import ImuInput, WrenchInputs
 from com_ros.joint_input import JointSample
-from com_ros.main import run
 from com_ros.parameters import (
     AssumedJoints,
     SensorParameters,
@@ -250,8 +249,3 @@ class SescPublisher(RobotNode[Parameters]):
             "support_margin_m": state.margin,
         }
         return Diagnosis(level, text, values | self._model_facts)
-
-
-def main() -> int:
-    """Runs the node."""
-    return run(SescPublisher)

@@ -23,7 +23,6 @@ from com_ros.diagnostics import ThrottledLog
 from com_ros.markers import GREEN, RED, FramePublisher, MarkerOutput
 from com_ros.qos import LATCHED, RESULT
 
-PALE_RED = (0.85, 0.1, 0.1, 0.25)
 GREY = (0.5, 0.5, 0.5, 1.0)
 
 
@@ -192,7 +191,7 @@ class TrunkDisplay:
         )
         if np.isfinite(estimate.covariance).all():
             cloud = maker.ellipsoid(
-                "uncertainty", com, estimate.covariance, 3.0, PALE_RED
+                "uncertainty", com, estimate.covariance, 3.0, (0.85, 0.1, 0.1, 0.25)
             )
             markers.append(cloud)
         return markers

@@ -9,9 +9,8 @@ from com_estimation.trunk.floating_base import (
     FloatingBaseOptions,
 )
 from com_estimation.trunk.ground_reaction import INVERSE_DYNAMICS, METHODS, ForceMeter
-from com_estimation.trunk.input_checks import InputChecks
 from com_estimation.trunk.interface import TrunkEstimator
-from com_estimation.trunk.pipeline import TrunkPipeline
+from com_estimation.trunk.pipeline import InputChecks, TrunkPipeline
 from com_model import RobotConfig, RobotModel
 from com_model.legs import Leg, quadruped_legs
 from com_ros.exceptions import ParameterError

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,47 +13,18 @@ from com_model.legs import DIAGONALS
 _PARTNERS = {a: b for pair in DIAGONALS.values() for a, b in (pair, pair[::-1])}
 
 
-@dataclass(frozen=True)
-class GaitOptions:
-    """What is not a trot on the ground.
-
-    Attributes:
-        most_tilt: rad of the trunk, above which the robot lies.
-        pull: of the weight: the feet's total load is not below this for long.
-        pull_time: s.
-        stand: s with all feet on the ground, before the robot counts as standing.
-        swing: s with a foot in the air, before it counts as lifted by hand.
-        hanging: s with all feet in the air, before the robot counts as hanging.
-        unloaded: s without load on the feet, while something holds the robot up, before it counts
-            as hanging: a trot lifts and lands in less.
-        held_up: of g, specific force, above which a robot does not fly.
-        mismatch: s with a foot whose contact contradicts the gait's phase.
-    """
-
-    most_tilt: float = math.radians(50.0)
-    pull: float = -0.2
-    pull_time: float = 0.03
-    stand: float = 1.0
-    swing: float = 1.0
-    hanging: float = 0.3
-    unloaded: float = 0.1
-    held_up: float = 0.5
-    mismatch: float = 0.2
-
-
 class GaitCheck:
     """Detects when four legs do not trot on the ground: lying, hanging, lifted, standing.
 
     Args:
         legs: names of the legs, for the texts.
-        options: what is not a trot.
 
     Attributes:
         problem: problem at the last sample, or None.
     """
 
-    def __init__(self, legs: Sequence[str], options: GaitOptions | None = None) -> None:
-        self._legs, self._options = list(legs), options or GaitOptions()
+    def __init__(self, legs: Sequence[str]) -> None:
+        self._legs = list(legs)
         self.problem: Problem | None = None
         count = len(self._legs)
         self._landed = np.full(count, np.nan)  # s, since when each foot stands
@@ -106,19 +76,27 @@ class GaitCheck:
         self._differs = update_onsets(self._differs, differs, time)
         above = ~contact & known if clear is None else ~contact & known & clear
         self._raised = update_onsets(self._raised, above, time)
-        held_up = (~contact & known).all() and not lift < self._options.held_up
+        least = 0.5  # of g, specific force, above which a robot does not fly
+        held_up = (~contact & known).all() and not lift < least
         self._held_up = update_onsets(self._held_up, np.array([held_up]), time)
-        unloaded = lift > self._options.held_up and load < SUPPORT_LOAD * lift
+        unloaded = lift > least and load < SUPPORT_LOAD * lift
         self._unloaded = update_onsets(self._unloaded, np.array([unloaded]), time)
         self._grounded |= load >= SUPPORT_LOAD
-        upright = not tilt > self._options.most_tilt
-        pulled = upright and load < self._options.pull
+        # rad of the trunk, above which the robot lies
+        upright = not tilt > math.radians(50.0)
+        # of the weight: the feet's total load is not below this for long
+        pulled = upright and load < -0.2
         self._pulled = update_onsets(self._pulled, np.array([pulled]), time)
         if not upright:
             text = f"the robot lies ({math.degrees(tilt):.0f} degrees of tilt): put it on its feet"
             self.problem = Problem(Severity.HOLD, text)
-        elif time - self._pulled[0] > self._options.pull_time:
-            self.problem = Problem(Severity.HOLD, _PULLED)
+        # s, for which they seem to be pulled
+        elif time - self._pulled[0] > 0.03:
+            self.problem = Problem(
+                Severity.HOLD,
+                "by the efforts the ground pulls at the feet: effort has the wrong sign, let the "
+                "driver give the torques that the actuators apply",
+            )
         else:
             lifted = self._hanging(time) or self._lifted_leg(time, stance)
             self.problem = lifted or self._standing(time)
@@ -126,8 +104,11 @@ class GaitCheck:
 
     def _hanging(self, time: float) -> Problem | None:
         air, bare = time - self._held_up[0], time - self._unloaded[0]
-        self._grounded &= not bare > self._options.unloaded
-        if not (air > self._options.hanging or (bare >= 0.0 and not self._grounded)):
+        # s without load on the feet, while something holds the robot up, before it counts as
+        # hanging: a trot lifts and lands in less
+        self._grounded &= not bare > 0.1
+        # s with all feet in the air, before the robot counts as hanging
+        if not (air > 0.3 or (bare >= 0.0 and not self._grounded)):
             return None
         seconds = np.fmax(air, bare)
         text = f"no foot carries the robot for {seconds:.1f} s: put it on its feet"
@@ -135,12 +116,14 @@ class GaitCheck:
 
     def _lifted_leg(self, time: float, stance: Flags | None) -> Problem | None:
         air = time - self._raised
-        mismatch = time - self._differs > self._options.mismatch
-        long = air > self._options.swing
+        most = 0.2  # s with a foot whose contact contradicts the gait's phase
+        mismatch = time - self._differs > most
+        # s with a foot in the air, before it counts as lifted by hand
+        long = air > 1.0
         if stance is not None:
             # A hand lifts one leg; a whole diagonal is up where the robot rocks or hops.
             partner = (air > 0.0)[[leg for _, leg in sorted(_PARTNERS.items())]]
-            long |= mismatch & stance & (air > self._options.mismatch) & ~partner
+            long |= mismatch & stance & (air > most) & ~partner
             pressed = mismatch & ~stance & ~np.isnan(self._landed)
             if pressed.any() and not long.any():
                 text = "carries load though the gait swings it: free it, or check gait/stance"
@@ -154,16 +137,11 @@ class GaitCheck:
         return ", ".join(self._legs[i] for i in np.flatnonzero(legs))
 
     def _standing(self, time: float) -> Problem | None:
-        if not (time - self._landed > self._options.stand).all():
+        # s with all feet on the ground, before the robot counts as standing
+        if not (time - self._landed > 1.0).all():
             return None
         return Problem(
             Severity.NOTE,
             "the robot stands still: z of the CoM is not observable, x, y only as far as the "
             "joints are free of friction: let it trot",
         )
-
-
-_PULLED = (
-    "by the efforts the ground pulls at the feet: effort has the wrong sign, let the driver give "
-    "the torques that the actuators apply"
-)

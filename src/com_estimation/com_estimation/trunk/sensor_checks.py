@@ -66,35 +66,15 @@ def reason(problems: Iterable[Problem]) -> str:
 
 
 # --- repeated values --------------------------------------------------------------------------
-@dataclass(frozen=True)
-class RepeatOptions:
-    """When a channel that repeats its value is only coarse.
-
-    Attributes:
-        coarse: fraction of the samples that repeat the one before, above which the steps of a
-            channel are coarse. A sensor with noise beyond its step has some percent, a torque
-            of 12 bits at 1 kHz 0.5 to 0.95.
-        memory: s, of that fraction.
-        patience: s that a coarse channel may stay the same: half a stride of a slow gait, in
-            which each joint's load changes.
-        dead: s of an unusual run after which a sensor counts as dead; a shorter one that ended is
-            put down to the sensor's coarse steps.
-    """
-
-    coarse: float = 0.3
-    memory: float = 1.0
-    patience: float = 1.0
-    dead: float = 0.1
-
-
 class Repeats:
     """Time for which each of k channels has had exactly the same value.
 
     Args:
         count: k.
-        options: when a channel is coarse.
 
     Attributes:
+        dead: s of an unusual run after which a sensor counts as dead; a shorter one that ended is
+            put down to the sensor's coarse steps.
         run: (k,) number of times that the last value was repeated; 0 just after a change.
         duration: (k,) s since the last change.
         longest: (k,) s, longest run that was counted as usual.
@@ -102,8 +82,9 @@ class Repeats:
         lasted: (k,) s, duration of the run that ended at this sample; 0 where none ended.
     """
 
-    def __init__(self, count: int, options: RepeatOptions | None = None) -> None:
-        self.options = options or RepeatOptions()
+    dead = 0.1
+
+    def __init__(self, count: int) -> None:
         self._often, self._time, self._age = np.zeros(count), math.nan, 0.0
         self.run = np.zeros(count, dtype=np.int64)
         self.duration = np.zeros(count)
@@ -123,10 +104,8 @@ class Repeats:
         same = values == self._last
         dt = 0.0 if math.isnan(self._time) else min(time - self._time, LONGEST_STEP)
         self._time, self._age = time, self._age + dt
-        weight = dt / max(min(self._age, self.options.memory), dt, 1e-9)
-        brief = (
-            self.duration < self.options.dead
-        )  # a sensor that dies does not become coarse
+        weight = dt / max(min(self._age, 1.0), dt, 1e-9)  # over 1 s
+        brief = self.duration < self.dead  # a sensor that dies does not become coarse
         self._often += np.where(brief, weight * (same - self._often), 0.0)
         self.lasted = np.where(same, 0.0, self.duration)
         self.ended = ~same
@@ -138,7 +117,9 @@ class Repeats:
     @property
     def coarse(self) -> Flags:
         """(k,) channels that repeat their value often, because their steps are coarse."""
-        return self._often > self.options.coarse
+        # a sensor with noise beyond its step repeats some percent of its samples, a torque of
+        # 12 bits at 1 kHz 50 to 95 %
+        return self._often > 0.3
 
     def skip(self, pause: float) -> None:
         """Leaves a pause in the samples out of the durations.
@@ -185,27 +166,6 @@ class Recovery:
         return faulty | (time < self._until)
 
 
-@dataclass(frozen=True)
-class EncoderOptions:
-    """When an encoder is stuck.
-
-    Attributes:
-        travel: rad or m that a joint moves by its velocity before its position must change.
-        travel_time: s, memory of that travel: a velocity with a small bias is no travel.
-        others_travel: rad or m that all other joints move together, for the robot to be in motion.
-        stand: s that any joint may stand still while the others move.
-        learning: s of motion until it is known for how long a joint stands in the gait.
-        unlearned_stand: s that a joint may stand before that.
-    """
-
-    travel: float = 0.005
-    travel_time: float = 0.2
-    others_travel: float = 0.3
-    stand: float = 0.25
-    learning: float = 2.0
-    unlearned_stand: float = 1.5
-
-
 class EncoderCheck:
     """Detects stuck encoders of k joints that may rest at the ends of their range.
 
@@ -216,18 +176,10 @@ class EncoderCheck:
         names: of the k joints, for the texts.
         lower: (k,) rad or m, lower ends of their ranges; -inf where there is none.
         upper: (k,) rad or m, upper ends; inf where there is none.
-        options: when an encoder is stuck.
     """
 
-    def __init__(
-        self,
-        names: Sequence[str],
-        lower: Array,
-        upper: Array,
-        options: EncoderOptions | None = None,
-    ) -> None:
-        count, self._options = len(names), options or EncoderOptions()
-        self._names = list(names)
+    def __init__(self, names: Sequence[str], lower: Array, upper: Array) -> None:
+        count, self._names = len(names), list(names)
         self._lowest, self._highest = lower + 0.01, upper - 0.01  # rad or m
         self._repeats = Repeats(count)
         self._travel = np.zeros(count)  # by the velocity, since the last change, fading
@@ -260,7 +212,8 @@ class EncoderCheck:
         self._measure(time, position, velocity)
         self._repeats.add_usual(~self._stuck)
         self._stuck = (
-            np.abs(self._travel) > self._options.travel
+            # rad or m that a joint moves by its velocity before its position must change
+            np.abs(self._travel) > 0.005
         ) | self._stands_too_long(position)
         return self._report(self._recovery.update(time, self._stuck), position)
 
@@ -279,7 +232,8 @@ class EncoderCheck:
         self._path += step
         if step.sum() > 0.1 * dt:  # the joints together make 0.1 rad/s
             self._moving_time += dt
-        fade = np.exp(-dt / self._options.travel_time)
+        # s, memory of that travel: a velocity with a small bias is no travel
+        fade = np.exp(-dt / 0.2)
         travel = fade * self._travel + np.nan_to_num(velocity) * dt
         self._travel = np.where(repeats.ended, 0.0, travel)
         others = self._path.sum() - self._path
@@ -289,9 +243,12 @@ class EncoderCheck:
         repeats = self._repeats
         others = self._path.sum() - self._path - self._path_at_change
         least = (
-            self._options.stand
-            if self._moving_time > self._options.learning
-            else self._options.unlearned_stand
+            # s that any joint may stand still while the others move
+            0.25
+            # s of motion until it is known for how long a joint stands in the gait
+            if self._moving_time > 2.0
+            # s that a joint may stand before that
+            else 1.5
         )
         # The stands of a joint that moves by single steps of its encoder differ more.
         usual = np.where(repeats.coarse, 4.0, 2.0) * repeats.longest
@@ -300,7 +257,8 @@ class EncoderCheck:
         return (
             free
             & (repeats.duration > patience)
-            & (others > self._options.others_travel)
+            # rad or m that all other joints move together, for the robot to be in motion
+            & (others > 0.3)
         )
 
     def _report(self, stuck: Flags, position: Array) -> Problem | None:
@@ -357,18 +315,23 @@ class TorqueCheck:
         known = np.isfinite(effort)
         self._loaded = time if effort.any() else min(self._loaded, time)
         if not known.any():
-            return ~known, Problem(Severity.HOLD, _NO_EFFORT)
+            return ~known, Problem(
+                Severity.HOLD,
+                "joint_states carries no effort: the joint torques are needed; let the driver "
+                "measure them",
+            )
         if not known.all():
             bad = listing(self._names[i] for i in np.flatnonzero(~known))
             return ~known, _degrade(
                 f"joint_states has no finite effort for {bad}: check the driver"
             )
         if not effort.any():
-            gone = time - self._loaded > self._repeats.options.dead
-            return known, Problem(Severity.HOLD, _ALL_ZERO) if gone else None
+            gone = time - self._loaded > self._repeats.dead
+            text = "the effort of every joint is zero: let the driver measure the joint torques"
+            return known, Problem(Severity.HOLD, text) if gone else None
         suspicious = self._suspicious(time, effort)
         self._unusual = np.where(suspicious, np.minimum(self._unusual, time), np.inf)
-        lasting = time - self._unusual >= self._repeats.options.dead
+        lasting = time - self._unusual >= self._repeats.dead
         dead = self._recovery.update(time, lasting)
         if not dead.any():
             return suspicious, None
@@ -383,9 +346,11 @@ class TorqueCheck:
     def _suspicious(self, time: float, effort: Array) -> Flags:
         repeats = self._repeats
         repeats.update(time, effort)
-        coarse, patience = repeats.coarse, repeats.options.patience
+        # s that a coarse channel may stay the same: half a stride of a slow gait, in which each
+        # joint's load changes
+        coarse, patience = repeats.coarse, 1.0
         repeats.add_usual(
-            repeats.lasted < np.where(coarse, patience, self._repeats.options.dead)
+            repeats.lasted < np.where(coarse, patience, self._repeats.dead)
         )
         # if hardly any effort changes, none is suspicious
         alive = np.count_nonzero(repeats.run == 0) >= 0.25 * len(self._names)
@@ -402,15 +367,6 @@ class TorqueCheck:
         )
 
 
-_NO_EFFORT = (
-    "joint_states carries no effort: the joint torques are needed; "
-    "let the driver measure them"
-)
-_ALL_ZERO = (
-    "the effort of every joint is zero: let the driver measure the joint torques"
-)
-
-
 class Trust(IntEnum):
     """Which readings of an IMU may be used.
 
@@ -425,52 +381,10 @@ class Trust(IntEnum):
     ALL = 2
 
 
-@dataclass(frozen=True)
-class ImuOptions:
-    """When readings of an IMU are missing, stuck or implausible.
-
-    Attributes:
-        stuck: s of the same reading.
-        dropout: s without a reading that is not reported.
-        missed: samples without a reading that are not reported.
-        memory: s, of the accelerometer's mean.
-        settled: s, after which that mean may be called wrong.
-        small: of gravity, readings that last for `small_time` s at most: hardly any force is left
-            in a jump.
-        small_time: s.
-        free: of gravity, readings of free fall, also in a trot that hops or a bound, which last
-            longer: for `free_time` s; a robot that stands never reads so little, in any unit.
-        free_time: s.
-        large: of gravity, readings that last for `large_time` s at most: a hard touch-down; 50 ms
-            would be 2.5 m/s.
-        large_time: s.
-        plausible: of gravity, for the length of the mean, in which impacts that ring cancel, or for
-            the mean length, which does not change in a tumble.
-    """
-
-    stuck: float = 0.1
-    dropout: float = 0.005
-    missed: int = 2
-    memory: float = 1.0
-    settled: float = 0.08
-    small: float = 0.25
-    small_time: float = 0.12
-    free: float = 0.08
-    free_time: float = 0.6
-    large: float = 5.0
-    large_time: float = 0.05
-    plausible: tuple[float, float] = (0.7, 1.4)
-
-
 class ImuCheck:
-    """Detects missing, stuck or implausible readings of an IMU; units other than m/s^2.
+    """Detects missing, stuck or implausible readings of an IMU; units other than m/s^2."""
 
-    Args:
-        options: which readings are that.
-    """
-
-    def __init__(self, options: ImuOptions | None = None) -> None:
-        self._options = options or ImuOptions()
+    def __init__(self) -> None:
         self._repeats = Repeats(1)
         self._received = -math.inf
         self._attitude = -math.inf  # when the orientation was known
@@ -503,7 +417,8 @@ class ImuCheck:
             return trust, self._missing(time, trust)
         self._repeats.update(time, np.array([total]))
         self._received, self._missed = time, 0
-        if self._repeats.duration[0] > self._options.stuck:
+        # s of the same reading
+        if self._repeats.duration[0] > 0.1:
             return Trust.NOTHING, _degrade(
                 f"the imu has said exactly the same for {self._repeats.duration[0]:.2f} s: check "
                 "its driver"
@@ -511,17 +426,17 @@ class ImuCheck:
         self._attitude = time if attitude else max(self._attitude, self._first)
         self._unoriented = 0 if attitude else self._unoriented + 1
         trust, problem = self._plausible(time, accelerometer)
-        if (
-            problem is None
-            and self._unoriented > self._options.missed
-            and time - self._attitude >= self._options.dropout
-        ):
-            problem = _degrade(_NO_ATTITUDE)
+        if problem is None and _lasts(self._unoriented, time - self._attitude):
+            problem = _degrade(
+                "imu carries no orientation, and the acceleration shows the vertical only roughly: "
+                "use a driver or a filter that gives orientation (orientation_covariance[0] other "
+                "than -1)"
+            )
         return trust, problem
 
     def _missing(self, time: float, trust: Trust) -> Problem | None:
         silence = time - max(self._received, self._first)
-        if silence < self._options.dropout or self._missed <= self._options.missed:
+        if not _lasts(self._missed, silence):
             return None
         if trust is Trust.TURNING:
             return _degrade("the accelerometer is not known: check the imu's driver")
@@ -530,30 +445,33 @@ class ImuCheck:
     def _plausible(
         self, time: float, accelerometer: Array
     ) -> tuple[Trust, Problem | None]:
-        options = self._options
+        # s, for which hardly any force may be left in a jump
+        longest = 0.12
         dt = 0.0 if math.isnan(self._last) else min(time - self._last, LONGEST_STEP)
         self._last, size = time, math.sqrt(float(accelerometer @ accelerometer))
         reading = np.append(accelerometer, size)
         self._mean = reading if math.isnan(self._mean[0]) else self._mean
         counted = dt * (
-            options.small_time / options.free_time
-            if size < options.free * GRAVITY
-            else 1.0
+            # of gravity, readings of free fall, also in a trot that hops or a bound, which last
+            # longer, 0.6 s; a robot that stands never reads so little, in any unit
+            longest / 0.6 if size < 0.08 * GRAVITY else 1.0
         )
-        self._small = self._small + counted if size < options.small * GRAVITY else 0.0
-        self._large = self._large + dt if size > options.large * GRAVITY else 0.0
-        if self._small > options.small_time or self._large > options.large_time:
+        self._small = self._small + counted if size < 0.25 * GRAVITY else 0.0
+        # of gravity, for 50 ms at most: a hard touch-down; that would be 2.5 m/s
+        self._large = self._large + dt if size > 5.0 * GRAVITY else 0.0
+        if self._small > longest or self._large > 0.05:
             return Trust.TURNING, _degrade(_UNITS.format(f"{size:.2f} m/s^2"))
-        self._span = min(self._span + dt, self._options.memory)
+        self._span = min(self._span + dt, 1.0)  # s, memory of the accelerometer's mean
         weight = dt / max(self._span, dt, 1e-9)
         self._mean = self._mean + weight * (reading - self._mean)
         usual = float(self._mean[3])
         lengths = math.sqrt(float(self._mean[:3] @ self._mean[:3])), usual
-        if any(
-            options.plausible[0] < g / GRAVITY < options.plausible[1] for g in lengths
-        ):
+        # the length of the mean, in which impacts that ring cancel, or the mean length, which
+        # does not change in a tumble
+        if any(0.7 < g / GRAVITY < 1.4 for g in lengths):
             return Trust.ALL, None
-        if self._span < self._options.settled:  # it may have begun with an impact
+        # s, after which that mean may be called wrong
+        if self._span < 0.08:  # it may have begun with an impact
             return Trust.TURNING, None
         return Trust.TURNING, _degrade(_UNITS.format(f"{usual:.2f} m/s^2 on average"))
 
@@ -561,10 +479,9 @@ class ImuCheck:
 _UNITS = f"the accelerometer says {{}}, not {GRAVITY}: it must give m/s^2 (not g), with gravity"
 
 
-_NO_ATTITUDE = (
-    "imu carries no orientation, and the acceleration shows the vertical only roughly: use a "
-    "driver or a filter that gives orientation (orientation_covariance[0] other than -1)"
-)
+def _lasts(missed: int, seconds: float) -> bool:
+    """Whether this many samples, and seconds, without a reading are reported."""
+    return missed > 2 and seconds >= 0.005
 
 
 def _degrade(text: str) -> Problem:

@@ -9,60 +9,229 @@ takes without contacts:
   prior         w_c = 0                                       + 0.8 of the weight
                                                                 (0.003 of a foot in the air)
 
-solved by weighted least squares after a causal low pass (foot_force_kernels). The base's
+solved by weighted least squares after a causal low pass (update_wrenches). The base's
 equations are worth most where the robot was weighed as it walks. A foot begins contact at 12 % of
 the weight and ends it below 9 %.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from numba import njit
+from numpy.typing import NDArray
 
 from com_estimation.trunk.floating_base.filter_types import CHANNEL, JOINT_SIGNALS
+from com_estimation.trunk.floating_base.signals import (
+    are_settled,
+    move_to_root,
+    read_motion,
+    start_channels,
+    update_channels,
+)
 from com_estimation.trunk.interface import Sample
 from com_estimation.trunk.motion import imu_link
-from com_estimation.whole_body.foot_force_kernels import (
-    FootModel,
-    FootState,
-    Wrenches,
-    update_wrenches,
-)
 from com_model import RobotConfig, RobotModel
-from com_model.arrays import Array, Flags
-from com_model.compiled import entry_point
+from com_model.arrays import Array, Flags, Indices
+from com_model.compiled import compiled, entry_point
 from com_model.dynamics import GRAVITY
-from com_model.dynamics.inverse_dynamics import make_links
-from com_model.dynamics.link_frames import LinkFrames, LinkMotions
-from com_model.dynamics.tree_kernels import tree_of
+from com_model.dynamics.inverse_dynamics import (
+    Links,
+    RootMotion,
+    make_links,
+    newton_euler,
+)
+from com_model.dynamics.link_frames import (
+    Frames,
+    LinkFrames,
+    LinkMotions,
+    Tree,
+    set_link_motions,
+    tree_of,
+)
 from com_model.exceptions import ConfigError
+
+
+class FootModel(NamedTuple):
+    """A robot of n joints with f feet, and what its equations are worth.
+
+    Attributes:
+        robot: bodies and joints.
+        frames: the feet's contact points, then the frames of their sensors.
+        radius: (f,) m, of point feet.
+        size: (f,) components of a foot's wrench, 3 or 6.
+        joints: (L,) the joints that move feet.
+        friction: (4, n) Coulomb N m, viscous N m s/rad, load friction, rotor kg m^2.
+        std: (2, n) standard deviations of torques: constant, N m, and relative to the torque.
+        prior: (K,) N and N m, standard deviations of the components of a foot on the ground.
+        air: factor of 1 / prior^2 of a foot in the air.
+        base: (6,) 1/N^2 and 1/(N m)^2, weights of the base's equations.
+        heavier: the robot's mass over the URDF's.
+        p_imu: (3,) m, position of the IMU in the root's frame.
+        enter: N, load from which a foot is in contact.
+        leave: N, load below which it no longer is.
+        bandwidth: rad/s, of the filter.
+        settling: s, until it has forgotten what came before.
+    """
+
+    robot: Tree
+    frames: Frames
+    radius: Array
+    size: Indices
+    joints: Indices
+    friction: Array
+    std: Array
+    prior: Array
+    air: float
+    base: Array
+    heavier: float
+    p_imu: Array
+    enter: float
+    leave: float
+    bandwidth: float
+    settling: float
+
+
+class FootState(NamedTuple):
+    """Memory between samples.
+
+    Attributes:
+        channels: state of the filters, see floating_base.signals.
+        links: of the dynamics.
+        motions: of the frames.
+        contact: (f,) feet in contact.
+    """
+
+    channels: NDArray[np.void]
+    links: Links
+    motions: LinkMotions
+    contact: Flags
+
+
+class Wrenches(NamedTuple):
+    """Result of one sample.
+
+    Attributes:
+        wrench: (f, 6) N and N m, in the sensors' frames.
+        covariance: (f, 6, 6).
+        load: (f,) N, against gravity.
+    """
+
+    wrench: Array
+    covariance: Array
+    load: Array
+
+
+@njit
+def _set_loads(feet: FootModel, w: Array, up: Array, load: Array) -> None:
+    """Sets the components (f,) of the forces w (K,) against gravity."""
+    at = 0
+    for c in range(len(load)):
+        load[c] = w[at] * up[0] + w[at + 1] * up[1] + w[at + 2] * up[2]
+        at += feet.size[c]
+
+
+@njit
+def _cross_matrix(v: Array) -> Array:
+    """[v]x (3, 3)."""
+    return np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
+
+
+@compiled()
+def update_wrenches(
+    feet: FootModel, state: FootState, signals: Array, dt: float, result: Wrenches
+) -> bool:
+    """Filters a sample and solves for the wrenches.
+
+    Args:
+        feet: the robot.
+        state: changed.
+        signals: (9 + 2 n,) of floating_base.signals: angular velocity, specific force at the IMU
+            and up in root axes, positions, efforts.
+        dt: s since the sample before; not positive: the filter restarts.
+        result: set.
+
+    Returns:
+        Whether the filter has settled; else nothing is set.
+    """
+    channels, links, motions, contact = state
+    if dt > 0.0:
+        update_channels(channels, signals, dt, feet.bandwidth, feet.settling)
+    else:
+        start_channels(channels, signals, feet.settling)
+    if not are_settled(channels, 0, len(channels)):
+        return False
+    motion = read_motion(channels, feet.bandwidth, 0.0)
+    move_to_root(motion, feet.p_imu)
+    root = RootMotion(motion.omega, motion.omega_dot, motion.specific_force)
+    up, needed = motion.up, np.empty(len(motion.q))
+    newton_euler(feet.robot, motion.q, motion.qd, motion.qdd, root, links, needed)
+    set_link_motions(motion.q, feet.frames, motions)
+    count, own = len(feet.size), feet.joints
+    A, y = np.zeros((len(feet.prior), len(own) + 6)), np.empty(len(own) + 6)
+    weights = np.empty(len(y))
+    for k in range(len(own)):
+        j = own[k]
+        tau, s = motion.tau[j], motion.direction[j]
+        rub = feet.friction[0, j] + feet.friction[2, j] * abs(tau)
+        y[k] = needed[j] - tau + rub * s + feet.friction[1, j] * motion.qd[j]
+        y[k] += feet.friction[3, j] * motion.qdd[j]
+        reversal = rub**2 * (1.0 - s * s)
+        weights[k] = 1.0 / (
+            feet.std[0, j] ** 2 + (feet.std[1, j] * tau) ** 2 + reversal
+        )
+    y[-6:-3], y[-3:] = feet.heavier * links.force[0], feet.heavier * links.torque[0]
+    weights[-6:] = feet.base
+    at = 0
+    for c in range(count):
+        down = -feet.radius[c] * up
+        point, d, J = motions.p[c] + down, feet.size[c], motions.jacobian[c]
+        shift, arm = _cross_matrix(down), _cross_matrix(point)
+        for k in range(len(own)):
+            for i in range(d):
+                A[at + i, k] = J[i, own[k]]
+            for i in range(3):
+                for m in range(3):
+                    A[at + i, k] -= shift[i, m] * J[3 + m, own[k]]
+        for i in range(d):
+            A[at + i, len(own) + i] = 1.0
+        for i in range(3):
+            for m in range(3):
+                A[at + i, len(own) + 3 + m] = arm[m, i]
+        at += d
+    weighted = A * weights
+    H, g = weighted @ A.T, weighted @ y
+    wide = 1.0 / feet.prior**2
+    C = np.linalg.inv(H + np.diag(wide))
+    w = C @ g
+    _set_loads(feet, w, up, result.load)
+    at = 0
+    for c in range(count):
+        contact[c] = result.load[c] > (feet.leave if contact[c] else feet.enter)
+        if not contact[c]:
+            wide[at : at + feet.size[c]] *= feet.air
+        at += feet.size[c]
+    if not contact.all():
+        C = np.linalg.inv(H + np.diag(wide))
+        w = C @ g
+        _set_loads(feet, w, up, result.load)
+    at = 0
+    for c in range(count):
+        d, R = feet.size[c], motions.R[count + c].T.copy()
+        arm = motions.p[c] - feet.radius[c] * up - motions.p[count + c]
+        T = np.zeros((6, d))
+        T[:3, :3], T[3:, :3] = R, R @ _cross_matrix(arm)
+        if d == 6:
+            T[3:, 3:] = R
+        own_C = C[at : at + d, at : at + d].copy()
+        result.wrench[c] = T @ w[at : at + d]
+        result.covariance[c] = T @ own_C @ T.T
+        at += d
+    return True
+
 
 BANDWIDTH = 400.0
 """rad/s, of the low pass: 32 Hz at -3 dB, a delay of 7.5 ms."""
-
-
-@dataclass(frozen=True)
-class FootForceOptions:
-    """Noise and contact rules of the estimate, the same for all robots.
-
-    Attributes:
-        enter: fraction of the weight from which a foot is in contact.
-        leave: fraction of the weight below which it no longer is.
-        prior_std: of the weight, standard deviation of a foot's force without data.
-        air_std: of the weight, the same of a foot in the air.
-        weighed_std: of the weight, error of the base's force where the robot was weighed.
-        urdf_std: of the weight, the same with the masses of the URDF.
-        arm: m, error of the base's moment over that of its force.
-        gain_std: relative error of torques, in addition to that of load friction.
-    """
-
-    enter: float = 0.12
-    leave: float = 0.09
-    prior_std: float = 0.8
-    air_std: float = 0.003
-    weighed_std: float = 0.02
-    urdf_std: float = 0.08
-    arm: float = 0.5
-    gain_std: float = 0.03
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +291,6 @@ class FootForceEstimator:
         mass: kg, of the robot if it was weighed: the URDF's masses are scaled to it, and the
             balance of the whole robot counts for 2 % of the weight; None: for 8 %.
         bandwidth: rad/s, of the filter; wrenches are 3 / bandwidth late.
-        options: noise and contact rules.
 
     Raises:
         ConfigError: there are no feet, no joint moves one, or the IMU is not on the trunk.
@@ -134,9 +302,8 @@ class FootForceEstimator:
         config: RobotConfig,
         mass: float | None = None,
         bandwidth: float = BANDWIDTH,
-        options: FootForceOptions | None = None,
     ) -> None:
-        options = options or FootForceOptions()
+        prior_std = 0.8  # of the weight, of a foot's force without data
         model, feet = config.attach(model), config.feet
         legs = _leg_joints(model, config)
         link, bodies, weight = (
@@ -155,7 +322,9 @@ class FootForceEstimator:
         units = np.column_stack([np.ones((len(feet), 3)), np.tile(reach, (3, 1)).T])
         drives = config.drives(model.joint_names, legs, drive_sizes(model))
         kinds = ("coulomb", "viscous", "load_friction", "rotor_inertia")
-        errors = options.urdf_std if mass is None else options.weighed_std
+        # of the weight, error of the base's force with the masses of the URDF, or where the robot
+        # was weighed
+        errors = 0.08 if mass is None else 0.02
         friction, std = (
             np.array(
                 [[getattr(d, kind + end) for d in drives] for kind in kinds], float
@@ -170,14 +339,19 @@ class FootForceEstimator:
             size=size,
             joints=own,
             friction=friction,
-            std=np.array([np.hypot(std[0], bias), np.hypot(std[2], options.gain_std)]),
-            prior=options.prior_std * (weight * units[np.arange(6) < size[:, None]]),
-            air=(options.prior_std / options.air_std) ** 2,
-            base=1.0 / (weight * errors * np.repeat([1.0, options.arm], 3)) ** 2,
+            # relative error of torques, in addition to that of load friction
+            std=np.array([np.hypot(std[0], bias), np.hypot(std[2], 0.03)]),
+            prior=prior_std * (weight * units[np.arange(6) < size[:, None]]),
+            # 0.003 of the weight: the same of a foot in the air
+            air=(prior_std / 0.003) ** 2,
+            # m, error of the base's moment over that of its force
+            base=1.0 / (weight * errors * np.repeat([1.0, 0.5], 3)) ** 2,
             heavier=weight / (GRAVITY * model.mass),
             p_imu=np.array(bodies.p_body_link[link]),
-            enter=options.enter * weight,
-            leave=options.leave * weight,
+            # fraction of the weight from which a foot is in contact
+            enter=0.12 * weight,
+            # fraction of the weight below which it no longer is
+            leave=0.09 * weight,
             bandwidth=bandwidth,
             settling=12.0 / bandwidth,  # 5e-4 of what came before are left
         )

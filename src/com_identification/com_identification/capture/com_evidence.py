@@ -26,9 +26,6 @@ from com_model.strict_yaml import Section
 Channel = Callable[[Any, Section, str], Array]
 """Reads a channel (N,) from its value, the section that contains it, and its key."""
 
-SECTIONS = ("com", "tip_over")
-_EDGE = ("edge_x", "edge_y", "direction", "tilt")
-
 
 class ComEvidence:
     """Constraints on the CoM of each row of a table.
@@ -60,7 +57,7 @@ class ComEvidence:
             tuple[str, Array, Array, float]
         ] = []  # link, normals, offsets, std
         self.known: tuple[str, Array, float] | None = None  # link, CoM (N, 3) m, std m
-        for key in SECTIONS:
+        for key in ("com", "tip_over"):
             if mapping.raw(key) is None:
                 continue
             section = mapping.section(key)
@@ -73,7 +70,10 @@ class ComEvidence:
                     (np.tile(np.eye(3)[k], (len(com), 1)), com[:, k]) for k in range(3)
                 ]
             else:
-                values = (channel(section.raw(name), section, name) for name in _EDGE)
+                values = (
+                    channel(section.raw(name), section, name)
+                    for name in ("edge_x", "edge_y", "direction", "tilt")
+                )
                 pairs = [tip_over_planes(section, "tilt", *values)]
             self._rows += [(link, *pair, std) for pair in pairs]
             section.finish()

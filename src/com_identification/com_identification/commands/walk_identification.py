@@ -35,8 +35,6 @@ from com_identification.walking.unknowns import Scale, corrected_urdf
 from com_model import Frame, RobotModel, UnknownNameError
 from com_model.text import columns
 
-_OF_POSTURES = ("settings", "marks", "marker_topic")
-
 
 def identify_walk(
     arguments: argparse.Namespace,
@@ -62,7 +60,7 @@ def identify_walk(
     Raises:
         WalkError: the recordings cannot be used.
     """
-    for name in _OF_POSTURES:
+    for name in ("settings", "marks", "marker_topic"):
         if standing is None and getattr(arguments, name):
             option = name.replace("_", "-")
             raise WalkError(

@@ -147,10 +147,6 @@ def _axis_rotations() -> list[Array]:
 
 
 _PLAIN = ("weight", "lean", "push")  # rules that depend on the mass and gravity only
-_MODEL = {
-    "weight",
-    "com",
-}  # rules that readings of faultless sensors violate if the URDF is wrong
 
 
 @dataclass(frozen=True)
@@ -380,7 +376,8 @@ def diagnose(
 def _is_wrong_model(read: Sequence[RuleViolation]) -> bool:
     """Whether another mass and CoM of the robot explain all that was read."""
     rules = {each.rule for each in read}
-    return "weight" in rules and rules <= _MODEL
+    # the rules that readings of faultless sensors violate if the URDF is wrong
+    return "weight" in rules and rules <= {"weight", "com"}
 
 
 def _in_air(rules: WrenchRules, wrenches: Array) -> tuple[WrenchIssue, ...]:

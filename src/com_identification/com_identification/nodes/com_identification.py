@@ -66,7 +66,6 @@ from com_ros.diagnostics import Diagnosis
 from com_ros.exceptions import ParameterError
 from com_ros.inputs import InputWatch
 from com_ros.joint_input import JointSample
-from com_ros.main import run
 from com_ros.markers import MarkerOutput
 from com_ros.qos import LATCHED, RESULT
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
@@ -342,8 +341,3 @@ def _health(session: Session, check: ModelCheckResult) -> tuple[bytes, str]:
     if check.verdict is ModelVerdict.CONSISTENT:
         return diagnostics.OK, "the model is consistent with the feet"
     return diagnostics.WARN, check.reason
-
-
-def main() -> int:
-    """Runs the node."""
-    return run(ComIdentification)

@@ -23,7 +23,6 @@ from com_model import RobotModel
 from com_model.text import listing
 from com_msgs.srv import TipAngles
 from com_ros.exceptions import ComRosError, ParameterError
-from com_ros.main import run
 from com_ros.parameters import RobotParameters, parameter
 from com_ros.robot_node import RobotNode
 
@@ -92,8 +91,3 @@ class PostureProtocol(RobotNode[Parameters]):
         response.angles = [answers[name].angle for name in names]
         response.falls = [answers[name].falls for name in names]
         return response
-
-
-def main() -> int:
-    """Runs the node."""
-    return run(PostureProtocol)

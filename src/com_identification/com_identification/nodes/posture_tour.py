@@ -44,7 +44,6 @@ from com_model.arrays import Array
 from com_msgs.action import ProposePostures
 from com_msgs.msg import ProposedPosture
 from com_msgs.srv import CapturePosture, ExportUrdf, IdentifyLinks
-from com_ros.main import run
 from com_ros.parameters import parameter
 
 SERVICES = {
@@ -205,8 +204,3 @@ class PostureTour(GuidedMotion[Parameters]):
         return self._ask(
             self._identification[service], SERVICES[service].Request(**fields)
         )
-
-
-def main() -> int:
-    """Run the node."""
-    return run(PostureTour)

@@ -58,7 +58,6 @@ from com_model.text import listing
 from com_ros.conversions import NS_PER_S
 from com_ros.exceptions import ParameterError
 from com_ros.inputs import WrenchInputs
-from com_ros.main import run
 from com_ros.parameters import parameter
 
 
@@ -272,8 +271,3 @@ class TipRamp(GuidedMotion[Parameters]):
             np.array(names)[done].tolist(),
             {name: own[done] for name, own in shown.items()},
         )
-
-
-def main() -> int:
-    """Runs the node."""
-    return run(TipRamp)

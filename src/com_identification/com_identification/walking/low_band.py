@@ -35,10 +35,6 @@ from com_model.dynamics import GRAVITY
 from com_model.dynamics.tree_kernels import tree_of
 from com_model.text import listing
 
-_TYPICAL = np.array(
-    [0.1, 0.1, 0.15, 0.02, 0.03, 0.03]
-)  # of weight, and of weight x 0.3 m
-
 
 @dataclass(frozen=True)
 class FrictionLaws:
@@ -240,7 +236,10 @@ class BaseSolver:
     def __init__(self, ready: PreparedWalk, rows: list[BaseRows]) -> None:
         self.ready, self.rows, self.unknowns = ready, rows, ready.unknowns
         weight = GRAVITY * ready.model.mass
-        self.size = _TYPICAL * np.repeat([weight, weight * ready.leg_length / 0.3], 3)
+        # of weight, and of weight x 0.3 m
+        self.size = np.array([0.1, 0.1, 0.15, 0.02, 0.03, 0.03]) * np.repeat(
+            [weight, weight * ready.leg_length / 0.3], 3
+        )
         self._cache: dict[float, tuple[Array, Indices]] = {}
 
     def filtered(self, band: float) -> tuple[Array, Indices]:

@@ -22,9 +22,6 @@ from com_model.shapes.hulls import Hulls, fit_up_axis, hull_of
 from com_model.shapes.urdf_shapes import Shape, ShapeReader
 
 MAX_TILT = np.radians(3.0)  # of a sole, in the standing posture
-UPSIDE = np.radians(
-    60.0
-)  # between the soles' normal and the way from them to the CoM: no standing
 MAX_TURN = np.radians(
     50.0
 )  # of x axes against each other and against the way from foot to foot
@@ -156,7 +153,8 @@ class _Check:
         """Soles on one horizontal plane, the CoM above them, the frames' axes."""
         points = np.concatenate([f.points for f in self.feet])
         tilt = angle_between(self.up, self.com - points.mean(axis=0))
-        if tilt > UPSIDE:
+        # such a robot does not stand
+        if tilt > np.radians(60.0):
             problem = (
                 f"in the posture the way from them to the CoM is {_degrees(tilt)} off the soles' z "
                 "axes, expected nearly along them: turn the frames (rpy) so that z points out of "

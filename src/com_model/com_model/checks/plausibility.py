@@ -35,8 +35,6 @@ _INERTIA_UNITS = {
     "g mm^2": 1e9,
 }
 _MOST = 0.5  # of the links that a unit must explain
-_UNIT_WIDTH = np.log(4.0)  # of a unit's factor
-_TURNS = 4.0 * np.pi  # rad, beyond which few joints with limits turn
 TWIN = 0.2
 """Of the largest moment, by which inertias of left and right may differ."""
 
@@ -152,7 +150,8 @@ def _unit(
         return ""
     factor = float(np.median(values)) / usual
     name = min(units, key=lambda each: abs(np.log(factor / units[each])))
-    return name if abs(np.log(factor / units[name])) < 2.0 * _UNIT_WIDTH else ""
+    # within a factor of 16 of the unit's
+    return name if abs(np.log(factor / units[name])) < np.log(16.0) else ""
 
 
 def _unit_issue(what: str, unit: str, right: str) -> Issue:
@@ -366,7 +365,10 @@ def check_limits(urdf: Urdf) -> list[Issue]:
         for joint in urdf.joints
         if joint.kind == "revolute" and np.isfinite([joint.lower, joint.upper]).all()
     }
-    beyond = [element for element, limit in limits.items() if _TURNS < limit <= 360.0]
+    # rad, beyond which few joints with limits turn
+    beyond = [
+        element for element, limit in limits.items() if 4.0 * np.pi < limit <= 360.0
+    ]
     if len(beyond) < 2 or len(beyond) < _MOST * len(limits):
         return []
     message = f"{len(beyond)} of {len(limits)} revolute joints turn more than twice"

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from com_model.checks.audit import audit
-from com_model.checks.corrections import correct
+from com_model.checks.audit import audit, correct
 from com_model.commands import command_parser
 from com_model.exceptions import ComModelError
 from com_model.files import write_file

@@ -1,4 +1,4 @@
-"""Compiled twin of com_model.geometry.hull for kernels: the hull of a few points in the plane."""
+"""Compiled twin of geometry.support for kernels: the hull of a few points in the plane."""
 
 import numpy as np
 from numba import njit

@@ -9,7 +9,7 @@ from numba import njit
 
 from com_model.arrays import Array, Flags, Indices
 from com_model.compiled import compiled
-from com_model.geometry.hull import HullArrays
+from com_model.geometry.support import HullArrays
 
 
 @compiled()

@@ -19,12 +19,6 @@ from com_model.shapes.hulls import Outside, read_outside
 
 LEAST_BEND = 0.1
 """rad, of the knees of a robot that leans or walks; others get no sizes of steps."""
-WALKING_JOINTS = {5, 6}
-"""of each leg of a robot that walks (com_control's Biped)."""
-_NO_SUPPORT = (
-    "two point feet are no support: the robot cannot stand without feedback. If it has soles, give "
-    "their corners (feet.<name>.corners, m)"
-)
 
 
 def describe(
@@ -82,7 +76,13 @@ def describe(
     ]
     # m, of the CoM inside the support
     if sum(len(foot.points) for foot in feet) < 3:
-        issues.append(("feet", _NO_SUPPORT))
+        issues.append(
+            (
+                "feet",
+                "two point feet are no support: the robot cannot stand without feedback. If it has "
+                "soles, give their corners (feet.<name>.corners, m)",
+            )
+        )
     elif margin < 0.01:
         issues.append(
             ("posture", f"the CoM is {1e3 * margin:.0f} mm inside the support polygon")
@@ -95,7 +95,8 @@ def describe(
         issues.append(("feet", text))
     gait = gait_parameters(model, limbs, standing, [foot.points for foot in feet])
     joints = {len(leg.bodies) for leg in limbs.legs}
-    if limbs.kind == HUMANOID and not joints <= WALKING_JOINTS:
+    # of each leg of a robot that walks (com_control's Biped)
+    if limbs.kind == HUMANOID and not joints <= {5, 6}:
         counts = listing(map(str, sorted(joints)))
         text = f"its legs have {counts} joints: walks are for legs of five or six"
         issues.append(("kind", text))

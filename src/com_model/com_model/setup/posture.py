@@ -28,8 +28,6 @@ BEND = {"humanoid": 0.7, "quadruped": 1.5, "other": 0.9}
 """rad, of the knees in the standing posture, by kind."""
 MARGIN = 0.03  # of a joint's range, that a posture stays off its limits
 DROP = 0.3  # of the leg's length, from the hip down to the sole at least
-# rad, by which the bones of a leg that is straight at q = 0 may be off a line; ANYmal's by 0.3
-OFF_LINE = 0.4
 LEVEL, TILTED = 1e-3, 2e-2  # m; rad: what counts as solved
 
 
@@ -296,7 +294,9 @@ class _Stance:
         turned = self.R0[body] @ bodies.axis[body]
         thigh, shank = places[best] - places[best - 1], places[best + 1] - places[best]
         straight = float(self.model.neutral[index]) - _turn(thigh, shank, turned)
-        if abs(straight) < OFF_LINE:
+        # rad, by which the bones of a leg that is straight at q = 0 may be off a line;
+        # ANYmal's by 0.3
+        if abs(straight) < 0.4:
             straight = 0.0
         lower = float(self.lower[index]) - straight
         upper = float(self.upper[index]) - straight

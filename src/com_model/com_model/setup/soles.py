@@ -4,8 +4,8 @@ import numpy as np
 
 from com_model.arrays import Array, Indices
 from com_model.exceptions import GeometryError
-from com_model.geometry.hull import convex_hull, solid_hull
 from com_model.geometry.rotations import upright_axes
+from com_model.geometry.support import convex_hull, solid_hull
 from com_model.model import RobotModel
 from com_model.setup.parts import QUADRUPED, Leg, Sole
 from com_model.shapes.hulls import Outside
@@ -13,10 +13,8 @@ from com_model.shapes.hulls import Outside
 STEEPEST = np.cos(
     np.radians(50.0)
 )  # of a sole against the ground in the neutral posture
-ONE_PLANE = np.cos(np.radians(3.0))  # between facets of one sole
 # of the leg's length
 GUESSED_X, GUESSED_Y = (-0.08, 0.17), (-0.06, 0.06)
-SAME_TILT = np.radians(1.0)  # of a sole link of the URDF
 
 
 def find_sole(
@@ -80,7 +78,8 @@ def _flat_sole(
     if not len(below):
         return None
     thickness = 0.003  # m, by which points of one sole may be above it
-    one = (normals[below] @ normals[below].T > ONE_PLANE) & (
+    # between facets of one sole
+    one = (normals[below] @ normals[below].T > np.cos(np.radians(3.0))) & (
         np.abs(offsets[below][:, None] - offsets[below]) < thickness
     )
     best = below[one[int(np.argmax(one @ areas[below]))]]
@@ -227,7 +226,8 @@ def _in_link(
                 np.arccos(np.clip(R_i[:, 2] @ R[:, 2], -1, 1)),
             )
             ahead = R_i[:, 0] @ R[:, 0] > np.cos(0.02)
-            same = abs(height) < 0.005 and tilt < SAME_TILT and ahead
+            # of a sole link of the URDF
+            same = abs(height) < 0.005 and tilt < np.radians(1.0) and ahead
         else:
             same = float(np.linalg.norm(p_i - p)) < 0.3 * radius
         name = model.link_names[i]

@@ -9,7 +9,7 @@ import numpy as np
 
 from com_model.arrays import Array, Flags, Indices
 from com_model.exceptions import GeometryError
-from com_model.geometry.hull import HullArrays, solid_hull
+from com_model.geometry.support import HullArrays, solid_hull
 from com_model.model import RobotModel
 from com_model.shapes.urdf_shapes import BOX, CAPSULE, MESH, SPHERE, Shape, ShapeReader
 

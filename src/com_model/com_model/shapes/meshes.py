@@ -163,7 +163,6 @@ def _numbers(element: _Element | None, kind: type = float) -> np.ndarray:
 
 MAX_BYTES = 64 * 1024 * 1024
 MAX_TRIANGLES = 1_000_000
-_LFS_POINTER = b"version https://git-lfs"
 
 _STL_RECORD = np.dtype(
     [("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")]
@@ -198,7 +197,7 @@ def load_mesh(path: str | Path) -> Mesh:
         if path.stat().st_size > MAX_BYTES:
             raise MeshError(path, f"larger than {MAX_BYTES // 2**20} MB")
         data = path.read_bytes()
-        if data.startswith(_LFS_POINTER):
+        if data.startswith(b"version https://git-lfs"):
             raise MeshError(path, "a pointer of Git LFS, not the mesh: git lfs pull")
         triangles = reader(data)
     except MeshError:

@@ -8,8 +8,9 @@ urdf_parser_py cannot read (limits that are missing, a second <axis>, quaternion
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from lxml import etree
@@ -22,11 +23,102 @@ from com_model.geometry.rotations import rotation_from_rpy, rpy_from_rotation
 from com_model.urdf.elements import FREE_TYPES, SCHEMA, Joint, Link, Mimic, Urdf
 from com_model.urdf.xml_reader import Node, read_xml
 
+_ROBOT = SCHEMA["robot"]
+_LINK, _JOINT = _ROBOT["link"], _ROBOT["joint"]
+MATTERING = frozenset({*_ROBOT, *_LINK, *_LINK["inertial"], *_JOINT})
+"""Tags without which masses or kinematics come out wrong."""
+_OF_OTHERS = (
+    "transmission",
+    "gazebo",
+    "ros2_control",
+    "sensor",
+    "group",
+    "mujoco",
+    "drake",
+)
+KNOWN = {
+    "robot": (*_ROBOT, "material", *_OF_OTHERS),
+    "link": (*_LINK, "visual", "collision", "contact", "material", "sensor", "gazebo"),
+    "inertial": tuple(_LINK["inertial"]),
+    "joint": (*_JOINT, "dynamics", "calibration", "safety_controller"),
+}
+"""Tags that belong below each tag, those of widespread extensions among them."""
+
+
+@dataclass(frozen=True)
+class Misspelling:
+    """A tag that is not known where it stands and looks like one that is.
+
+    Attributes:
+        tag: As it is written.
+        meant: The tag that it looks like.
+        inside: The tag that it stands in.
+        first: The first of them, with its line.
+    """
+
+    tag: str
+    meant: str
+    inside: str
+    count: int
+    first: str
+
+    @property
+    def matters(self) -> bool:
+        """Whether masses or kinematics depend on it."""
+        return self.meant in MATTERING
+
+    def __str__(self) -> str:
+        holders = f"{self.count} {self.inside}{'s' if self.count > 1 else ''}"
+        return f"<{self.tag}> on {holders} should be <{self.meant}>"
+
+
+def find_misspellings(robot: Node) -> list[Misspelling]:
+    """Finds the unknown tags of a document that look like known ones, at each level."""
+    counts: Counter[tuple[str, str]] = Counter()
+    first: dict[tuple[str, str], str] = {}
+    for node, holder in _walk(robot):
+        for tag in node.others:
+            if tag not in KNOWN.get(node.tag, (tag,)):
+                counts[node.tag, tag] += 1
+                first.setdefault((node.tag, tag), holder)
+    found = []
+    for (inside, tag), count in counts.items():
+        meant = closest(tag.lower(), KNOWN[inside], cutoff=0.7)
+        if meant is not None:
+            found.append(Misspelling(tag, meant, inside, count, first[inside, tag]))
+    return sorted(found, key=lambda m: (not m.matters, -m.count, m.tag))
+
+
+def correct_misspellings(text: str, found: Sequence[Misspelling]) -> str:
+    """Renames the misspelt tags on which masses or kinematics depend.
+
+    Args:
+        text: The URDF.
+        found: What find_misspellings found in it.
+
+    Returns:
+        The corrected URDF.
+    """
+    for each in found:
+        if each.matters:
+            tag = rf"(?<=<){re.escape(each.tag)}(?=[\s/>])|(?<=</){re.escape(each.tag)}(?=[\s>])"
+            text = re.sub(tag, each.meant, text)
+    return text
+
+
+def _walk(robot: Node) -> Iterator[tuple[Node, str]]:
+    """Lists the elements down to the inertials, each with its words for a message."""
+    yield robot, str(robot)
+    for child in robot.children:
+        yield child, str(child)
+        for inertial in child.all("inertial"):
+            yield inertial, f"<inertial> of {child}"
+
+
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", *FREE_TYPES)
 INERTIA = tuple(urdf.Inertia.KEYS)
 """Attributes of <inertia>: the upper triangle by rows."""
 UPPER = np.triu_indices(3)
-_LIMITS = ("lower", "upper", "velocity", "effort")
 _REQUIRED: Mapping[str, Sequence[str]] = {
     "robot": ("name",),
     "link": ("name",),
@@ -45,7 +137,7 @@ _NUMBERS: Mapping[str, Mapping[str, int]] = {
     "inertia": dict.fromkeys(INERTIA, 1),
     "origin": {"xyz": 3, "rpy": 3, "quat_xyzw": 4},
     "axis": {"xyz": 3},
-    "limit": dict.fromkeys(_LIMITS, 1),
+    "limit": dict.fromkeys(("lower", "upper", "velocity", "effort"), 1),
     "mimic": {"multiplier": 1, "offset": 1},
 }
 """How many numbers an attribute holds."""

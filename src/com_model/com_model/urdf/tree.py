@@ -6,11 +6,6 @@ from graphlib import CycleError, TopologicalSorter
 from com_model.exceptions import UrdfError, closest, listing, quote
 from com_model.urdf.elements import FREE_TYPES, Joint, Link, Mimic, Tree, Urdf
 
-_FREE_FIX = (
-    "Only a massless world link above the base may carry one, as its only joint: "
-    "write it as prismatic and revolute joints with massless links between them, or make it fixed"
-)
-
 
 def build_tree(urdf: Urdf) -> Tree:
     """Orders the links and drops a massless world link that carries the robot by a free joint.
@@ -104,7 +99,11 @@ def _depth_first(
         name, parent, joint = stack.pop()
         if joint is not None and joint.kind in FREE_TYPES:
             raise UrdfError(
-                f"a {joint.kind} joint inside the tree", joint.element, _FREE_FIX
+                f"a {joint.kind} joint inside the tree",
+                joint.element,
+                "Only a massless world link above the base may carry one, as its only joint: "
+                "write it as prismatic and revolute joints with massless links between them, or "
+                "make it fixed",
             )
         index = len(order)
         order.append(links[name])

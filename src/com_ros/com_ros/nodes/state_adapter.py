@@ -13,7 +13,6 @@ else the time of receipt.
 """
 
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -44,11 +43,9 @@ from com_model.exceptions import ComModelError
 from com_ros import diagnostics, qos
 from com_ros.diagnostics import Diagnosis
 from com_ros.exceptions import ParameterError
-from com_ros.main import run
 from com_ros.parameters import RobotParameters, parameter
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
 
-STATE_TOPIC = "lowstate"
 _KINDS = {JOINT_STATE: JointState, IMU: Imu, WRENCH: WrenchStamped}
 _TOPICS = {JOINT_STATE: "joint_states", IMU: "imu"}
 _UNDEFINED = MessageDefinition(MessageDefinitionFormat.NONE, "")
@@ -141,7 +138,7 @@ class StateAdapter(RobotNode[Parameters]):
     def _connect(self, about: LogFormat, there: dict[str, str]) -> str:
         """Subscribes the topics of the mapping or the state messages; returns what is missing."""
         if about.mapping is None:
-            topic = self.resolve_topic_name(STATE_TOPIC)
+            topic = self.resolve_topic_name("lowstate")
             kind = there.get(topic, "")
             if kind not in STATE_TYPES:
                 what = f"is {kind}" if kind else "is not there yet"
@@ -204,10 +201,5 @@ def _with_definitions(about: LogFormat, connection: Connection) -> LogFormat:
         return about
 
 
-def main(_: Sequence[str] | None = None) -> int:
-    """Runs the node until it is asked to stop; returns its exit code."""
-    return run(StateAdapter)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(StateAdapter.main())

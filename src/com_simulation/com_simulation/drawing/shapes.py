@@ -8,9 +8,8 @@ import numpy as np
 
 from com_model import Foot
 from com_model.arrays import Array
-from com_model.geometry.hull import solid_hull
 from com_model.geometry.rotations import minimal_rotation
-from com_model.geometry.support import SupportPolygon, sole_points
+from com_model.geometry.support import SupportPolygon, sole_points, solid_hull
 from com_model.model import RobotModel
 from com_model.shapes.hulls import fit_up_axis, hull_points
 from com_model.shapes.urdf_shapes import CYLINDER, MESH, Color, Shape, ShapeReader

@@ -54,7 +54,6 @@ from com_ros import diagnostics, lockstep, qos
 from com_ros.conversions import NS_PER_S, ns_to_stamp, stamp_to_ns
 from com_ros.diagnostics import Diagnosis
 from com_ros.exceptions import ComRosError
-from com_ros.main import run
 from com_ros.markers import FramePublisher
 from com_ros.robot_node import RobotNode
 from com_ros.stream import RateLimit
@@ -71,7 +70,6 @@ from com_simulation.physics.true_errors import true_robot, write_urdf
 from com_simulation.physics.world_builder import World, build_world
 from com_simulation.physics.worlds import find_world, lay_ground, walking_noise
 
-ODOM = "odom"
 # number of events that later subscribers receive
 LATCHED_EVENTS = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
@@ -369,7 +367,7 @@ class Simulator(RobotNode[Parameters]):
                 cv.numpy_to_quaternion(reading.root_orientation)
             )
             root = self._simulation.world.robot.root_link
-            self._pose.send(stamp, ODOM, [(root, reading.root_position, R)])
+            self._pose.send(stamp, "odom", [(root, reading.root_position, R)])
         self._tell(self._simulation.acting)
         self._past.append((reading, stamp))  # sensors that are late keep their stamps
         if len(self._past) < (self._past.maxlen or 0):
@@ -548,8 +546,3 @@ class Simulator(RobotNode[Parameters]):
             "rate_hz": 1.0 / self._simulation.sample_period,
         }
         return Diagnosis(level, message, values)
-
-
-def main() -> int:
-    """Runs the node."""
-    return run(Simulator)

@@ -19,7 +19,6 @@ from trajectory_msgs.msg import JointTrajectory
 from com_model import RobotModel
 from com_ros import qos
 from com_ros.conversions import NS_PER_S, numpy_to_joint_trajectory
-from com_ros.main import run
 from com_ros.parameters import live_parameter
 from com_ros.robot_node import RobotNode
 from com_simulation.nodes.simulator_parameters import SimulatedRobot
@@ -147,8 +146,3 @@ def next_piece(
     ahead = np.arange(max(first, lead_in), max(last, lead_in) + 1) * step
     q, qd = zip(*(motion(t - lead_in * step) for t in ahead.tolist()), strict=True)
     return numpy_to_joint_trajectory(names, ahead - time, q, qd, Time())
-
-
-def main() -> int:
-    """Runs the node."""
-    return run(SwayNode)

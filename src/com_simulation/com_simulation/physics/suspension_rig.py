@@ -29,7 +29,6 @@ from com_simulation.physics.spec import HOIST, quaternion_wxyz
 from com_simulation.physics.world_builder import World
 
 ONSET = 0.2  # s, in which the floor gets up to its speed, and stops
-_GROUND = "ground"
 
 
 STAYS = 1e6  # s
@@ -105,7 +104,7 @@ class TiltingFloor:
 
     def __init__(self, tilt: Tilt, mj: mujoco.MjModel) -> None:
         self._tilt = tilt
-        self._ground = mj.geom(_GROUND).id
+        self._ground = mj.geom("ground").id
         self._start = mj.geom_quat[self._ground].copy()
         # rises to where the direction points: turns about the line to the right of it
         direction = np.radians(tilt.direction_deg)

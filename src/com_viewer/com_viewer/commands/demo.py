@@ -75,8 +75,7 @@ def _show(page: "Page", options: argparse.Namespace) -> "ShownRobot":
     from com_model import RobotModel, find_robot, load_robot
     from com_model.urdf.editing import Inertial, edit_inertials
     from com_viewer.commands.view import ShownRobot, add_sliders
-    from com_viewer.joints import joint_groups
-    from com_viewer.panel import JOINTS
+    from com_viewer.panel import JOINTS, joint_groups
 
     files = find_robot(options.robot)
     believed, config = load_robot(options.robot)

@@ -17,9 +17,8 @@ from com_model.commands import add_robot, command_parser
 from com_simulation.drawing.shapes import robot_shape
 from com_viewer.bag_run import BagRun, read_run
 from com_viewer.compare import Comparison
-from com_viewer.joints import JointRange, joint_groups
 from com_viewer.page import HOST, PORT, Page
-from com_viewer.panel import JOINTS, PLOTS
+from com_viewer.panel import JOINTS, PLOTS, JointRange, joint_groups
 from com_viewer.scene import RobotScene, Snapshot, describe
 from com_viewer.timeline import make_timeline
 
@@ -38,10 +37,10 @@ def main(words: Sequence[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if words is None else words)
     if not words or words[0] in ("live", "--ros-args"):
-        from com_viewer.nodes.live import main as run_node
+        from com_viewer.nodes.live import Viewer
 
         sys.argv[1:] = words[1:] if words[:1] == ["live"] else words
-        return run_node()
+        return Viewer.main()
     if words[0] not in ("view", "bag", "-h", "--help"):
         words.insert(0, "view")
     options = _parser().parse_args(words)

@@ -28,7 +28,7 @@ from std_srvs.srv import SetBool, Trigger
 from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import MarkerArray
 
-from com_estimation.nodes.com_conversions import center_of_mass_to_numpy
+from com_estimation.nodes.com_output import center_of_mass_to_numpy
 from com_estimation.whole_body.com_state import ComObserver
 from com_model import RobotModel
 from com_model.arrays import Array
@@ -40,7 +40,6 @@ from com_ros import qos
 from com_ros.exceptions import ParameterError
 from com_ros.inputs import WrenchInputs
 from com_ros.joint_input import JointSample
-from com_ros.main import run
 from com_ros.parameters import (
     FramePrefix,
     JointTimeout,
@@ -374,8 +373,3 @@ def _trunk_marks(msg: msgs.TrunkCom, R: Array, p: Array) -> dict[str, Mark]:
         "trunk CoM, URDF": Mark(R @ (com - offset) + p, scenes.ORANGE),
         "trunk CoM, estimated": Mark(R @ com + p, scenes.BLUE, covariance),
     }
-
-
-def main() -> int:
-    """Runs the node until it is stopped."""
-    return run(Viewer)

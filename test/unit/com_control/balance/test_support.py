@@ -5,7 +5,7 @@ import pytest
 
 from com_control.balance.balancer import LEAD, BalanceOptions, ComReference
 from com_control.balance.soles import hold_inside
-from com_model.geometry.hull import convex_hull, signed_distance
+from com_model.geometry.support import convex_hull, signed_distance
 
 SQUARE = np.array([[0.0, 0.0], [0.1, 0.0], [0.1, 0.1], [0.0, 0.1]])
 

@@ -7,14 +7,15 @@ from rosbags.typesys import Stores, get_typestore
 
 from com_control.commands.convert_motion import main
 from com_control.exceptions import MotionError
-from com_control.motion.bag_file import (
+from com_control.motion.files import (
     STATE,
     TRAJECTORY,
     read_bag,
+    read_motion,
     resampled,
     write_bag,
+    write_motion,
 )
-from com_control.motion.csv_file import read_motion, write_motion
 from com_control.motion.motion import Motion
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
@@ -173,7 +174,7 @@ def test_resampling_keeps_the_first_and_the_last_sample():
 
 
 def test_more_rows_than_are_held_in_memory_are_refused(layout, record, monkeypatch):
-    monkeypatch.setattr("com_control.motion.bag_file.MOST_ROWS", 10)
+    monkeypatch.setattr("com_control.motion.files.MOST_ROWS", 10)
     name = ["BODY_JOINT1"]
     few = [(t * S, state(t * S, name, [0.1])) for t in range(1, 11)]
     bag = record({"/joint_states": few})

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from com_control.exceptions import MotionError
-from com_control.motion.csv_file import read_motion, write_motion
+from com_control.motion.files import read_motion, write_motion
 from com_control.motion.motion import MotionLayout
 from com_model import ConfigError, RobotModel
 

@@ -5,7 +5,7 @@ import pytest
 
 from com_control.commands.check_motion import main
 from com_control.exceptions import MotionError
-from com_control.motion.csv_file import write_motion
+from com_control.motion.files import write_motion
 from com_control.motion.limits import check_motion
 from com_control.motion.motion import Motion, clamped, plan_approach
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from com_control.exceptions import MotionError
-from com_control.motion.csv_file import write_motion
+from com_control.motion.files import write_motion
 from com_control.motion.limits import (
     LimitError,
     check_motion,

@@ -7,8 +7,7 @@ import pytest
 
 from com_estimation.trunk.floating_base import FloatingBaseEstimator
 from com_estimation.trunk.ground_reaction import ForceMeter
-from com_estimation.trunk.input_checks import InputChecks
-from com_estimation.trunk.pipeline import TrunkPipeline
+from com_estimation.trunk.pipeline import InputChecks, TrunkPipeline
 from com_model.status import TRUSTED, Status
 
 pytestmark = pytest.mark.slow

@@ -7,8 +7,8 @@ import pytest
 from trot_samples import LEGS, MODEL, assert_sound, run, spoiled, trot
 
 from com_estimation.trunk.gait_check import GaitCheck
-from com_estimation.trunk.input_checks import InputChecks, mass_problem, with_problems
 from com_estimation.trunk.interface import TrunkEstimate, unknown_estimate
+from com_estimation.trunk.pipeline import InputChecks, mass_problem, with_problems
 from com_estimation.trunk.sensor_checks import Problem, Severity, reason
 from com_model.status import Status
 

@@ -18,7 +18,7 @@ from trot_samples import (
     worst_is,
 )
 
-from com_estimation.trunk.input_checks import InputChecks
+from com_estimation.trunk.pipeline import InputChecks
 from com_estimation.trunk.sensor_checks import Severity, reason
 
 pytestmark = pytest.mark.slow

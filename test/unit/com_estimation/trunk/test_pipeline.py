@@ -7,9 +7,8 @@ import pytest
 from shipped_robot import shipped_robot
 
 from com_estimation.trunk.ground_reaction import ForceMeter, LegGeometry
-from com_estimation.trunk.input_checks import InputChecks
 from com_estimation.trunk.interface import Sample, unknown_estimate
-from com_estimation.trunk.pipeline import TrunkPipeline
+from com_estimation.trunk.pipeline import InputChecks, TrunkPipeline
 from com_estimation.trunk.sensor_checks import Problem, Severity
 from com_model.legs import quadruped_legs
 from com_model.status import Status

@@ -45,25 +45,13 @@ from com_model.arrays import Array
 from com_model.compiled import entry_point
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.kinematics import body_poses
-from com_model.dynamics.tree_kernels import tree_of
+from com_model.dynamics.link_frames import tree_of
 from com_model.exceptions import ConfigError
 from com_model.legs import JOINTS, Leg, quadruped_legs
 
 USABLE = 0.01  # of the leg length, to which a gait has to know the robot's CoM
 TESTED = [0, 1, 2]  # states m, m c_x, m c_y: those of the payload test
 
-_LIGHTER = (
-    "since {:.2f} s the trunk seems {:.3g} kg lighter: a payload was taken off, or a rope or "
-    "gantry lifts it, which looks the same and makes mass and CoM wrong: let it trot free"
-)
-_IMPOSSIBLE = (
-    "forces and motion make no possible trunk, started again: check signs and units of effort, "
-    "angular velocity and acceleration, and the masses in the URDF"
-)
-_NOT_FINITE = (
-    "samples that would have made the estimate not finite were dropped: check the values of "
-    "joint_states and imu"
-)
 _INERTIA_ROWS, _INERTIA_COLUMNS = [0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]
 _STOPPED = {
     Outcome.NO_MOTION: "joint positions or angular velocity are not known: check joint_states and "
@@ -336,7 +324,11 @@ class FloatingBaseEstimator:
         self._clear_window()
         self._test.pause()
         self._monitors["last_sample"] = np.nan
-        self._stop(time, _NOT_FINITE)
+        self._stop(
+            time,
+            "samples that would have made the estimate not finite were dropped: check the values "
+            "of joint_states and imu",
+        )
         return self.latest
 
     # --- payload -----------------------------------------------------------------------------
@@ -417,7 +409,11 @@ class FloatingBaseEstimator:
         lost = pending.before[0] - self._memory.x[0]
         self._remark = ""
         if lost > self.options.lighter * np.sqrt(2.0 * pending.test.scatter[0, 0]):
-            self._remark = _LIGHTER.format(self._changed_at, lost)
+            self._remark = (
+                f"since {self._changed_at:.2f} s the trunk seems {lost:.3g} kg lighter: a payload "
+                "was taken off, or a rope or gantry lifts it, which looks the same and makes mass "
+                "and CoM wrong: let it trot free"
+            )
 
     @property
     def latest_forces(self) -> FootForces:
@@ -446,7 +442,11 @@ class FloatingBaseEstimator:
         com, std = x[STATE.moment] / m, np.sqrt(np.diag(covariance))
         status, reason = self._judge(time, P, std)
         if 0.0 <= time - self._impossible < 1.0:  # s
-            status, reason = Status.UNKNOWN, _IMPOSSIBLE
+            status = Status.UNKNOWN
+            reason = (
+                "forces and motion make no possible trunk, started again: check signs and units of "
+                "effort, angular velocity and acceleration, and the masses in the URDF"
+            )
         # Observable is what the present motion shows and what is known by it.
         signal, noise = self._memory.excitation[:, STATE.moment]
         prior = self.prior_std[STATE.moment] / m

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from com_model.arrays import Array, Flags, Indices
 from com_model.dynamics.inverse_dynamics import Links
-from com_model.dynamics.tree_kernels import Tree
+from com_model.dynamics.link_frames import Tree
 from com_model.legs import DIAGONALS, JOINTS, LEGS
 
 

@@ -39,47 +39,18 @@ class PayloadOptions:
 
     Attributes:
         floor: quarter strides that the floor of the scatter counts for.
-        floor_mass: over the trunk's mass, standard deviation of the floor.
-        floor_moment: over that times the hips' distance.
         memory: quarter strides, of the running mean and scatter.
-        early: quarter strides of a gait that are not compared.
         quiet: quarter strides after an alarm that are not compared.
-        changed: of a quarter's duration (its logarithm) against a stride before: another gait.
-        started: the same against the quarter before, while there is no stride: it starts or stops.
         sustained: successive strides, half a stride apart in all, that must be beyond the
             threshold.
-        stubborn: successive suspicious strides after which the new value is the usual one.
-        reference: false alarms an hour of the two levels.
-        level: threshold of T^2.
-        decade: what a tenth of the false alarms costs: T^2 of trots on rough ground falls by a
-            decade in 9.5, more slowly than chi^2 does (4.6).
-        learning_level: threshold of T^2 with D, by chi^2 of three.
-        learning_decade: what a tenth of the false alarms costs there.
         unlike: T^2 above which no estimate is CONVERGED; chi^2 of three exceeds it in 0.1 %.
-        withdrawn: T^2 of what is left of a step one stride later, below which it was none.
-        part: of a step one stride later, which the stride of the alarm saw at least.
-        same: of that part, by which the step at the alarm may differ from it.
     """
 
     floor: float = 12.0
-    floor_mass: float = 1e-3
-    floor_moment: float = 4e-4
     memory: float = 32.0
-    early: int = 8
     quiet: int = 6
-    changed: float = 0.25
-    started: float = 1.0
     sustained: int = 3
-    stubborn: int = 16
-    reference: float = 0.1
-    level: float = 40.0
-    decade: float = 9.5
-    learning_level: float = 25.0
-    learning_decade: float = 4.6
     unlike: float = 16.3
-    withdrawn: float = 16.0
-    part: float = 0.4
-    same: float = 0.5
 
 
 class PayloadTest:
@@ -89,10 +60,9 @@ class PayloadTest:
         mass: kg, of the trunk.
         hip_distance: m, between diagonal hips.
         per_hour: rate of false alarms, 1/h.
-        options: memory and thresholds.
 
     Attributes:
-        options: as given.
+        options: memory and thresholds.
         level: threshold of T^2 for an alarm.
         statistic: T^2 of the last stride; 0 while there is nothing to compare.
         step: (3,) d of the last stride that was compared: kg, kg m, kg m.
@@ -104,18 +74,20 @@ class PayloadTest:
         mass: float,
         hip_distance: float,
         per_hour: float,
-        options: PayloadOptions | None = None,
     ) -> None:
-        self.options = options or PayloadOptions()
-        moment = self.options.floor_moment * mass * hip_distance
+        self.options = PayloadOptions()
+        # over the mass times the hips' distance, standard deviation of the floor
+        moment = 0.0004 * mass * hip_distance
         self._floor = np.diag(
-            np.square([self.options.floor_mass * mass, moment, moment])
+            # over the trunk's mass, the same
+            np.square([0.001 * mass, moment, moment])
         )
-        decades = log10(per_hour / self.options.reference)
-        self.level = self.options.level - self.options.decade * decades
-        self._learning_level = (
-            self.options.learning_level - self.options.learning_decade * decades
-        )
+        # decades from 0.1 false alarms an hour, for which the two levels are. What a tenth of
+        # them costs: T^2 of trots on rough ground falls by a decade in 9.5, more slowly than chi^2
+        # of three does (4.6), which T^2 with D follows.
+        decades = log10(per_hour / 0.1)
+        self.level = 40.0 - 9.5 * decades
+        self._learning_level = 25.0 - 4.6 * decades
         self._last = 1.0  # s, duration of the last quarter stride, or while it stands
         self.restart()
 
@@ -126,7 +98,8 @@ class PayloadTest:
             skip: number of quarter strides that are not used from now on; None: those of a gait
                 that begins.
         """
-        self._skip = self.options.early if skip is None else skip
+        # quarter strides of a gait that are not compared
+        self._skip = 8 if skip is None else skip
         self._windows: deque[tuple[Array, Array, float]] = deque(maxlen=STRIDE)
         self._mean, self._scatter, self._count = np.zeros(3), np.zeros((3, 3)), 0
         self._known = np.zeros(
@@ -192,7 +165,9 @@ class PayloadTest:
         usual = self._windows[0][2] if whole else self._last
         self._last, self.surplus = duration, np.zeros(3)
         if abs(np.log(duration / usual)) > (
-            self.options.changed if whole else self.options.started
+            # of a quarter's duration (its logarithm) against a stride before: another gait; against
+            # the quarter before, while there is no stride: it starts or stops
+            0.25 if whole else 1.0
         ):
             self.restart()
         if self._skip > 0:
@@ -235,7 +210,8 @@ class PayloadTest:
             self._recent[-self.options.sustained :]
         ):
             return len(self._recent) + STRIDE - 1
-        if len(self._recent) == self.options.stubborn:
+        # successive suspicious strides after which the new value is the usual one
+        if len(self._recent) == 16:
             self.restart(0)
             self.surplus = d
         return 0
@@ -259,10 +235,13 @@ def is_withdrawn(test: PayloadTest, step: Array) -> bool:
     """
     weighted = np.linalg.solve(test.scatter, step)
     size = float(step @ weighted)
-    if size < 2.0 * test.options.withdrawn:
+    # T^2 of what is left of a step one stride later, below which it was none
+    if size < 2.0 * 16.0:
         return True
-    part = min(max(float(test.step @ weighted) / size, test.options.part), 1.0) * step
+    # of a step one stride later, which the stride of the alarm saw at least
+    part = min(max(float(test.step @ weighted) / size, 0.4), 1.0) * step
     rest, least = (
         float(d @ np.linalg.solve(test.scatter, d)) for d in (test.step - part, part)
     )
-    return rest > test.options.same**2 * least
+    # of that part, by which the step at the alarm may differ from it
+    return rest > 0.5**2 * least
