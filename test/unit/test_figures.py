@@ -89,6 +89,7 @@ SETTINGS = {
         "is known to 2 mm",
         "The last 15 % of the recordings",
         "torso_link 0.001 0 0.40",
+        "calves have 20 to 34 % of load friction",
     ),
     "stabiliser.md": (
         "within 3 % for HOAP-2",  # tests require these
