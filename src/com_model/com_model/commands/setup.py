@@ -79,7 +79,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not arguments.no_check:
         up = setup.limbs.R_root_robot[:, 2]
         note, problem = check_written(load_robot, urdf, output, up)
-        if not (problem or "walking" in (old or {})):
+        if setup.gait.get("walking") and not (problem or "walking" in (old or {})):
+            if not arguments.quiet:
+                text = "lets it walk in simulation; the first time this compiles for a minute"
+                print(f"com_setup: {text}", file=sys.stderr)
             setup, walks = with_steps(setup, load_robot, urdf, output)
             note = "; ".join(filter(None, (note, walks)))
             text = to_yaml(setup, old)
