@@ -14,10 +14,9 @@ from com_model.bodies import Bodies, build_bodies, independent_joints
 from com_model.exceptions import UnknownNameError, UrdfError, listing
 from com_model.geometry.rotations import rotation_from_rpy
 from com_model.text import Facts, Shown, signed_mm
-from com_model.urdf.elements import Joint, Link, Tree, Urdf
+from com_model.urdf.elements import Joint, Link, Tree, Urdf, build_tree
 from com_model.urdf.mjcf import read_description, urdf_of_mjcf
 from com_model.urdf.parsing import find_misspellings, parse_urdf
-from com_model.urdf.tree import build_tree
 
 
 class Frame(NamedTuple):
