@@ -44,11 +44,8 @@ from com_identification.tip_over.fit import (
     fit,
     known_candidates,
 )
-from com_identification.tip_over.quasi_static import (
-    QuasiStatic,
-    TipProtocol,
-    read_angles,
-)
+from com_identification.tip_over.protocol import TipProtocol, read_angles
+from com_identification.tip_over.quasi_static import QuasiStatic
 from com_identification.tip_over.report import mean_error
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array

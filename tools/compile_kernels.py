@@ -183,7 +183,8 @@ def compile_trunk(folder: Path) -> None:
 
 def compile_tip_over(folder: Path) -> None:
     """The joint angles at which a robot tips over."""
-    from com_identification.tip_over.quasi_static import QuasiStatic, TipProtocol
+    from com_identification.tip_over.protocol import TipProtocol
+    from com_identification.tip_over.quasi_static import QuasiStatic
 
     protocol = TipProtocol.from_file(folder / "posture_protocol/hoap2.yaml")
     QuasiStatic.from_protocol(*_load(folder, "hoap2"), protocol).find_tips()

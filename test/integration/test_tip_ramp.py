@@ -14,11 +14,8 @@ from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from com_identification.nodes.tip_ramp import TipRamp
-from com_identification.tip_over.quasi_static import (
-    QuasiStatic,
-    TipProtocol,
-    read_angles,
-)
+from com_identification.tip_over.protocol import TipProtocol, read_angles
+from com_identification.tip_over.quasi_static import QuasiStatic
 from com_model import RobotModel
 from com_ros.conversions import ns_to_stamp, numpy_to_joint_state, numpy_to_wrench
 from com_ros.exceptions import ParameterError

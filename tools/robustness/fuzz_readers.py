@@ -45,11 +45,8 @@ from com_identification.regression.postures import make_posture
 from com_identification.regression.priors import urdf_priors
 from com_identification.settings import IdentificationSettings
 from com_identification.store.store import PostureStore
-from com_identification.tip_over.quasi_static import (
-    QuasiStatic,
-    TipProtocol,
-    read_angles,
-)
+from com_identification.tip_over.protocol import TipProtocol, read_angles
+from com_identification.tip_over.quasi_static import QuasiStatic
 from com_identification.walking.posterior import RobotPosterior, to_npz
 from com_model import ComModelError, RobotConfig, RobotModel
 from com_model.exceptions import MeshError

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         SensorNoise,
         SensorPriors,
     )
-    from com_identification.tip_over.quasi_static import QuasiStatic, TipProtocol
+    from com_identification.tip_over.protocol import TipProtocol
+    from com_identification.tip_over.quasi_static import QuasiStatic
 
 __getattr__, __all__ = import_when_used(__name__, __file__)

@@ -11,7 +11,8 @@ from rosbags.typesys import Stores, get_typestore
 from standing_recording import record_standing
 
 from com_bags import Bag, LogFormat, TopicRequest, find_topics
-from com_identification.capture.log_fit import LogReadings, fit_log
+from com_identification.capture.log_fit import fit_log
+from com_identification.capture.standing_log import LogReadings
 from com_identification.commands.log_setup import read_readings
 from com_identification.exceptions import LogFitError
 from com_identification.walking.preparation import find_limbs

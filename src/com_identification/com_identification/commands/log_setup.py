@@ -27,8 +27,9 @@ from com_bags import (
 from com_bags.channels import Channel, Conversion
 from com_bags.mapping import nested
 from com_bags.message_layout import expand_path
-from com_identification.capture.log_fit import ORDERS, LogFit, LogReadings, fit_log
+from com_identification.capture.log_fit import ORDERS, LogFit, fit_log
 from com_identification.capture.mapping_guess import guess_mapping
+from com_identification.capture.standing_log import LogReadings
 from com_model import ComModelError, RobotConfig, RobotModel, load_robot
 from com_model.commands import command_parser, reports_errors
 from com_model.files import write_file

@@ -9,9 +9,14 @@ import numpy as np
 
 from com_identification.exceptions import ProtocolError
 from com_identification.store.results import path_inside, write_whole
-from com_identification.tip_over import quasi_static, report
+from com_identification.tip_over import report
 from com_identification.tip_over.fit import fit, known_candidates
-from com_identification.tip_over.quasi_static import QuasiStatic, TipAngle, TipProtocol
+from com_identification.tip_over.protocol import TipProtocol, angles_text, read_angles
+from com_identification.tip_over.quasi_static import (
+    QuasiStatic,
+    TipAngle,
+    read_joint_errors,
+)
 from com_model import ComModelError, load_robot
 from com_model.arrays import Array
 from com_model.commands import add_robot, command_parser, reports_errors
@@ -34,14 +39,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.angles is None:
         by_model = _find_tips(simulation, arguments.joint_errors)
         names = [test.name for test in simulation.tests]
-        print(quasi_static.angles_text(names, _angles(by_model)))
+        print(angles_text(names, _angles(by_model)))
         for note in _standing(by_model):
             print(note)
         return 0
     _compare(
         simulation,
         protocol,
-        quasi_static.read_angles(arguments.angles, protocol),
+        read_angles(arguments.angles, protocol),
         arguments,
     )
     return 0
@@ -82,7 +87,7 @@ def _find_tips(
     """Tip angles of the URDF, and with errors of the joints from a file."""
     by_model = {"URDF": simulation.find_tips()}
     if joint_errors is not None:
-        errors = quasi_static.read_joint_errors(joint_errors, simulation.model)
+        errors = read_joint_errors(joint_errors, simulation.model)
         by_model["joint errors"] = simulation.find_tips(errors)
     return by_model
 
@@ -130,7 +135,7 @@ def _compare(
         left_out=report.errors_left_out(simulation, found),
     )
     angles = {arguments.measured: found.measured, **comparison.ours}
-    print(quasi_static.angles_text(comparison.tests, angles))
+    print(angles_text(comparison.tests, angles))
     for note in comparison.notes:
         print(note)
     for name, mean in comparison.mean_errors().items():

@@ -18,7 +18,8 @@ from typing import Any
 
 from com_identification.exceptions import ProtocolError
 from com_identification.tip_over import quasi_static
-from com_identification.tip_over.quasi_static import QuasiStatic, TipAngle, TipProtocol
+from com_identification.tip_over.protocol import TipProtocol
+from com_identification.tip_over.quasi_static import QuasiStatic, TipAngle
 from com_model import RobotModel
 from com_model.text import listing
 from com_msgs.srv import TipAngles

@@ -42,13 +42,9 @@ from com_identification.nodes.guided_motion import (
 from com_identification.planning.feasible import GuidedRobot, time_path
 from com_identification.regression.postures import sole_to_reading, wrench_transform
 from com_identification.store.results import write_whole
-from com_identification.tip_over import kernels, quasi_static
-from com_identification.tip_over.quasi_static import (
-    TipCase,
-    TipProtocol,
-    make_case,
-    read_angles,
-)
+from com_identification.tip_over import kernels
+from com_identification.tip_over.protocol import TipProtocol, angles_text, read_angles
+from com_identification.tip_over.quasi_static import TipCase, make_case
 from com_model import RobotModel, Sesc, link_pose
 from com_model.arrays import Array
 from com_model.contact import SUPPORT_LOAD
@@ -267,7 +263,7 @@ class TipRamp(GuidedMotion[Parameters]):
             )
         shown = {**columns, "difference": measured - model}
         done = [name in found for name in names]
-        return quasi_static.angles_text(
+        return angles_text(
             np.array(names)[done].tolist(),
             {name: own[done] for name, own in shown.items()},
         )

@@ -18,11 +18,8 @@ from scipy.optimize import least_squares
 from com_identification.exceptions import ProtocolError
 from com_identification.regression.priors import urdf_priors
 from com_identification.tip_over.kernels import edge_distance
-from com_identification.tip_over.quasi_static import (
-    JointErrors,
-    QuasiStatic,
-    TipProtocol,
-)
+from com_identification.tip_over.protocol import TipProtocol
+from com_identification.tip_over.quasi_static import JointErrors, QuasiStatic
 from com_model import RobotModel
 from com_model.arrays import Array, FrozenArrays, Indices, as_array
 

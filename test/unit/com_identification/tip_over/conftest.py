@@ -4,11 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from com_identification.tip_over.quasi_static import (
-    QuasiStatic,
-    TipProtocol,
-    read_angles,
-)
+from com_identification.tip_over.protocol import TipProtocol, read_angles
+from com_identification.tip_over.quasi_static import QuasiStatic
 from com_model import RobotConfig, RobotModel
 
 DESCRIPTIONS = Path(__file__).resolve().parents[4] / "src/robot_descriptions"

@@ -6,7 +6,8 @@ import numpy as np
 import pinocchio
 import pytest
 
-from com_identification.tip_over.quasi_static import QuasiStatic, TipProtocol
+from com_identification.tip_over.protocol import TipProtocol
+from com_identification.tip_over.quasi_static import QuasiStatic
 from com_model import RobotConfig, RobotModel, Sesc, SupportPolygon, link_pose
 from com_model.robots import find_robot
 

@@ -6,11 +6,8 @@ import pytest
 
 from com_identification.exceptions import ProtocolError
 from com_identification.tip_over import kernels
-from com_identification.tip_over.quasi_static import (
-    JointErrors,
-    QuasiStatic,
-    TipProtocol,
-)
+from com_identification.tip_over.protocol import TipProtocol
+from com_identification.tip_over.quasi_static import JointErrors, QuasiStatic
 from com_model import RobotConfig, RobotModel, Sesc, SupportPolygon, link_pose
 from com_model.dynamics import GRAVITY
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from com_identification.exceptions import ProtocolError
-from com_identification.tip_over.quasi_static import read_angles
+from com_identification.tip_over.protocol import read_angles
 from com_identification.tip_over.report import mean_error
 
 
