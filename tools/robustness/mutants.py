@@ -1,30 +1,35 @@
-"""Whether tests notice slips: small changes of src/, each judged by the unit tests of its module.
+"""Whether tests notice slips: small changes of src/, each judged by the unit tests that run it.
 
-    tools/in_env python tools/robustness/mutants.py [--count 200] [--seed 0] [--minutes 40]
+    tools/in_env python tools/robustness/mutants.py --lines FILE [...] [--count 200] [--seed 0]
 
 A mutant is one changed operator, number, condition or sign of the functions of one module, drawn by
 a fixed seed from all of src/. It is made in a copy of the package, which comes before it on
-PYTHONPATH. Its judges are the files of test/unit that import the module by its name; where none of
-them fails, those that import a module that does; two each, those named as the module and its
-package first. A mutant that no judge fails on survives, unless one needed more than --limit
-seconds: that is counted apart.
+PYTHONPATH. Its judges are the tests that run the line that it changes, which FILE says (made once
+by lines_run.py): those of the files named as the module and its package first, then the quickest,
+as many as take --limit seconds. Lines that become machine code are not seen there; those count that
+run a line of a module that imports theirs. Where none of these fails, two files of tests are next
+that import the module by its name, or else one that does. A mutant that no judge fails on survives,
+unless one needed more than --slow seconds.
 
 The last line is one JSON object:
     mutants, killed, survived, slow     how many; slow: no judge had failed when the time was over
-    unjudged                            modules that no unit test imports, which were passed over
-    survivors                           file, line, what was changed, and the judges
+    not_run                             survived as well: no test that FILE knows runs the line
+    score                               killed of all but the slow ones
+    survivors                           file, line, what was changed, and which of these it is
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
+import importlib
 import json
 import os
 import random
 import re
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
 import time
@@ -32,8 +37,10 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
-JUDGES = 2  # files of tests at most that import a module, and as many of its users
+JUDGES = 2  # files of tests at most that import a module
 OPERATORS = {
     ast.Add: "-",
     ast.Sub: "+",
@@ -170,31 +177,44 @@ class Judges:
     """Which tests judge a module."""
 
     def __init__(self) -> None:
-        self._tests = {path: imports(path) for path in ROOT.glob("test/unit/**/*.py")}
+        self._tests = {path: imports(path) for path in ROOT.glob("test/*/**/*.py")}
         self._source = {
             module_name(path): imports(path)
             for path in ROOT.glob("src/com_*/com_*/**/*.py")
         }
 
-    def find(self, module: str) -> Iterator[list[Path]]:
-        """Files of tests that import a module, and those that import its users.
+    def users(self, module: str) -> set[str]:
+        """Modules that import one, or one that does.
+
+        Args:
+            module: its name.
+        """
+        found, waiting = {module}, [module]
+        while waiting:
+            used = waiting.pop()
+            new = {name for name, uses in self._source.items() if used in uses} - found
+            found |= new
+            waiting += new
+        return found - {module}
+
+    def find(self, module: str) -> list[str]:
+        """Files of tests that import a module; where there is none, those that import its users.
 
         Args:
             module: its name.
         """
         users = {name for name, used in self._source.items() if module in used}
         words = {*module.split("."), *re.split(r"[._]", module)} - {"com"}
-        before: set[Path] = set()
         for wanted in ({module}, users):
-            found = {
+            found = [
                 path
                 for path, used in self._tests.items()
                 if path.name.startswith("test_") and used & wanted
-            } - before
-            before |= found
-            yield sorted(
-                found, key=lambda path: (-len(words & name_parts(path)), path)
-            )[:JUDGES]
+            ]
+            if found:
+                found.sort(key=lambda path: (-len(words & name_parts(path)), path))
+                return [str(path) for path in found[:JUDGES]]
+        return []
 
 
 def name_parts(path: Path) -> set[str]:
@@ -210,15 +230,116 @@ def module_name(path: Path) -> str:
     return ".".join(part for part in parts if part != "__init__")
 
 
+class LinesRun:
+    """Which tests run a line.
+
+    Args:
+        paths: files of lines_run.py.
+    """
+
+    def __init__(self, paths: list[Path]) -> None:
+        self._parts = [json.loads(path.read_text()) for path in paths]
+
+    def find(self, mutant: Mutant, users: set[str], seconds: float) -> list[str]:
+        """Tests that run a mutant's line, the likeliest to fail first.
+
+        Args:
+            mutant: the change.
+            users: modules whose lines count instead, as the mutant's own are not seen.
+            seconds: that they may take.
+        """
+        words = {*re.split(r"[._/]", mutant.file)} - {"com", "py"}
+        found = []
+        for part in self._parts:
+            lines = [part["lines"].get(mutant.file, {}).get(str(mutant.line), {})]
+            if users:
+                lines = [
+                    phases
+                    for file, known in part["lines"].items()
+                    if module_name(ROOT / "src" / file) in users
+                    for phases in known.values()
+                ]
+            call = {at for phases in lines for at in phases.get("call", ())}
+            setup = {at for phases in lines for at in phases.get("setup", ())}
+            names = [name.partition("::")[0] for name, _ in part["tests"]]
+            # what one test prepares may serve all of its file
+            shared = {names[at] for at in setup} - {names[at] for at in call}
+            for at, (name, duration) in enumerate(part["tests"]):
+                if at in call or names[at] in shared:
+                    alike = len(words & name_parts(ROOT / names[at]))
+                    found.append((-alike, duration, name))
+        chosen: list[str] = []
+        for _, duration, name in sorted(found):
+            if duration < seconds or not chosen:
+                chosen.append(name)
+                seconds -= duration
+        return chosen
+
+
+def warm_up() -> None:
+    """Imports what tests import of others: judges are forks of this process."""
+    for name in (
+        "numpy",
+        "scipy.optimize",
+        "scipy.spatial.transform",
+        "numba",
+        "rclpy",
+        "hypothesis",
+        "xdist",
+        "mujoco",
+        "pinocchio",
+        "yaml",
+    ):
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+
+
+def run_tests(tests: list[str], path: Path, log: Path, limit: float) -> int | None:
+    """Run tests in a fork of this process; returns pytest's exit code, None where time was over.
+
+    Args:
+        tests: files or names of tests.
+        path: folder whose packages come before those of the suite.
+        log: file of what pytest says.
+        limit: s.
+    """
+    child = os.fork()
+    if not child:
+        os.setsid()
+        os.environ["PYTHONPATH"] = f"{path}{os.pathsep}{os.environ['PYTHONPATH']}"
+        sys.path.insert(0, str(path))
+        with log.open("w") as file:
+            os.dup2(file.fileno(), 1)
+            os.dup2(file.fileno(), 2)
+            os.chdir(ROOT)
+            words = ["-q", "-x", "-p", "no:cacheprovider", "--no-header", "--tb=no"]
+            code = int(pytest.main([*words, *tests]))
+            sys.stdout.flush()
+            os._exit(code)
+    end = time.monotonic() + limit
+    while True:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            break
+        if time.monotonic() > end:
+            os.killpg(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            return None
+        time.sleep(0.02)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)  # what it left
+    return os.waitstatus_to_exitcode(status)
+
+
 def judge(
-    mutant: Mutant, judges: list[list[Path]], folder: Path, limit: float
+    mutant: Mutant, tests: list[list[str]], folder: Path, limit: float
 ) -> tuple[str, str]:
     """Run the tests on a mutant.
 
     Args:
         mutant: to be tried.
-        judges: files of tests, the next ones where those before see nothing.
-        folder: in which the package is copied.
+        tests: names of tests or their files, the next ones where those before see nothing.
+        folder: an empty one, for the package.
         limit: s, of each of them.
 
     Returns:
@@ -226,34 +347,47 @@ def judge(
     """
     source = ROOT / "src" / mutant.file
     package = source.parents[len(Path(mutant.file).parts) - 3]
-    copy = folder / package.name
-    if not copy.exists():
-        shutil.copytree(package, copy)  # with the times, by which kernels are cached
+    shutil.copytree(
+        package, folder / package.name
+    )  # with the times: kernels are cached
     target = folder / Path(*Path(mutant.file).parts[1:])
-    target.write_bytes(mutant.apply(source.read_bytes()))
-    path = f"{folder}{os.pathsep}{os.environ['PYTHONPATH']}"
-    words = ["-q", "-x", "-p", "no:cacheprovider", "--no-header", "--tb=no"]
-    verdict = "survived"
-    for test in (test for tests in judges for test in tests):
-        try:
-            run = subprocess.run(
-                [sys.executable, "-m", "pytest", *words, str(test)],
-                cwd=ROOT,
-                env=os.environ | {"PYTHONPATH": path},
-                capture_output=True,
-                text=True,
-                timeout=limit,
-            )
-        except subprocess.TimeoutExpired:
+    data = mutant.apply(source.read_bytes())
+    if not is_compiled(
+        mutant
+    ):  # kernels that import the module need not be compiled again
+        size = source.stat().st_size
+        at = data.index(b'"""') + 3
+        data = data[:at] + data[at + max(0, len(data) - size) :]
+        data += b"\n" * (size - len(data))
+    target.write_bytes(data)
+    if not is_compiled(mutant):
+        shutil.copystat(source, target)
+    verdict, by = "survived", ""
+    log = folder / "log"
+    for some in tests:
+        code = run_tests(some, folder, log, limit)
+        if code is None:
             verdict = "slow"
-            continue
-        if run.returncode:
-            failed = re.search(r"^(?:FAILED|ERROR) (\S+)", run.stdout, re.MULTILINE)
-            verdict = "killed"
+        elif code:
+            text = log.read_text(errors="replace")
+            failed = re.search(r"^(?:FAILED|ERROR) (\S+)", text, re.MULTILINE)
+            verdict, by = "killed", failed[1] if failed else text[-200:]
             break
-    shutil.copy2(source, target)
-    by = (failed[1] if failed else run.stdout[-200:]) if verdict == "killed" else ""
     return verdict, by
+
+
+def is_compiled(mutant: Mutant) -> bool:
+    """Whether a mutant's function becomes machine code."""
+    functions = (
+        node
+        for node in ast.walk(ast.parse((ROOT / "src" / mutant.file).read_bytes()))
+        if isinstance(node, ast.FunctionDef)
+        and node.lineno <= mutant.line <= (node.end_lineno or 0)
+    )
+    decorators = (
+        ast.unparse(some) for node in functions for some in node.decorator_list
+    )
+    return any(text.startswith(("njit", "compiled", "inner")) for text in decorators)
 
 
 def main() -> int:
@@ -261,46 +395,56 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--lines", type=Path, nargs="+", required=True, metavar="FILE")
     parser.add_argument("--count", type=int, default=200, help="mutants")
+    parser.add_argument(
+        "--skip", type=int, default=0, help="mutants, of the first ones"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=1e9, help="at most, in all")
-    parser.add_argument("--limit", type=float, default=60.0, help="s, of one mutant")
+    parser.add_argument("--limit", type=float, default=20.0, help="s, of its judges")
+    parser.add_argument("--slow", type=float, default=90.0, help="s, of each judge")
     parser.add_argument("--only", default="", help="files whose name has this")
     options = parser.parse_args()
-    judges, unjudged = Judges(), set()
-    results: list[tuple[str, Mutant, list[list[Path]]]] = []
+    judges, lines_run = Judges(), LinesRun(options.lines)
+    results: list[tuple[str, Mutant]] = []
     files = sorted(ROOT.glob("src/com_*/com_*/**/*.py"))
     every = [m for path in files for m in mutants(path) if options.only in m.file]
     random.Random(options.seed).shuffle(every)  # noqa: S311 - not for secrets
     end = time.monotonic() + 60.0 * options.minutes
-    with tempfile.TemporaryDirectory() as name:
-        for mutant in every:
-            if len(results) == options.count or time.monotonic() > end:
-                break
-            tests = list(judges.find(module_name(ROOT / "src" / mutant.file)))
-            if not any(tests):
-                unjudged.add(mutant.file)
-                continue
-            verdict, by = judge(mutant, tests, Path(name), options.limit)
-            results.append((verdict, mutant, tests))
-            what = f"{mutant.file}:{mutant.line} {mutant.old!r} -> {mutant.new!r}"
-            print(f"{len(results)} {verdict} {what} {by}", file=sys.stderr, flush=True)
+    warm_up()
+    for mutant in every[options.skip : options.skip + options.count]:
+        if time.monotonic() > end:
+            break
+        with tempfile.TemporaryDirectory() as name:
+            module = module_name(ROOT / "src" / mutant.file)
+            hidden = judges.users(module) if is_compiled(mutant) else set()
+            chosen = lines_run.find(mutant, hidden, options.limit)
+            tests = [[path] for path in judges.find(module)]
+            verdict, by = judge(
+                mutant, [chosen, *tests] if chosen else tests, Path(name), options.slow
+            )
+            if verdict == "survived" and not chosen:
+                verdict = "not_run"
+        results.append((verdict, mutant))
+        what = f"{mutant.file}:{mutant.line} {mutant.old!r} -> {mutant.new!r}"
+        print(f"{len(results)} {verdict} {what} {by}", file=sys.stderr, flush=True)
     counts = {
         verdict: sum(result[0] == verdict for result in results)
-        for verdict in ("killed", "survived", "slow")
+        for verdict in ("killed", "survived", "slow", "not_run")
     }
     survivors = [
-        asdict(mutant)
-        | {"judges": [path.stem for some in tests for path in some], "verdict": verdict}
-        for verdict, mutant, tests in results
+        asdict(mutant) | {"verdict": verdict}
+        for verdict, mutant in results
         if verdict != "killed"
     ]
+    score = counts["killed"] / max(1, len(results) - counts["slow"])
     print(
         json.dumps(
             {
                 "mutants": len(results),
                 **counts,
-                "unjudged": sorted(unjudged),
+                "score": round(score, 3),
                 "survivors": survivors,
             }
         )

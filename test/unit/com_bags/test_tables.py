@@ -262,3 +262,13 @@ def test_the_time_of_rows_of_several_topics_is_found(unit):
     table = Table({"q": np.zeros(40), "time_imu": time}, 40, "log.csv")
     assert find_time(table) == {"column": "time_imu", "unit": unit}
     assert find_time(Table({"time": np.ones(40)}, 40, "log.csv")) is None
+
+
+@pytest.mark.parametrize(
+    "column",
+    [np.arange(60.0) % 3.0, np.repeat([0.0, 1.0], 30)],
+    ids=["falls again and again", "one step"],
+)
+def test_a_column_that_is_called_a_time_but_does_not_go_on_is_none(column):
+    """Such as the time since a touch-down, or to the next one."""
+    assert find_time(Table({"time_in_phase": column}, 60, "log.csv")) is None

@@ -32,6 +32,7 @@ def test_every_link_with_a_mass_is_off_by_the_given_std(robot_files):
     assert np.abs(np.std(shifts, axis=(0, 1)) - 0.005).max() < 0.0005
     assert np.std(ratios) == pytest.approx(0.03, rel=0.1)
     assert np.abs(np.mean(shifts)) < 0.0003
+    assert np.abs(np.mean(ratios)) < 0.005
 
 
 def test_the_text_changes_nowhere_else(robot_files):

@@ -215,7 +215,7 @@ def find_motion_file(folder: str | os.PathLike[str], name: str) -> Path:
     path = (top / name).parent.resolve() / Path(name).name
     if not path.is_relative_to(top.resolve()):
         raise MotionError(f"file {quote(name)} is outside {folder}: give one inside")
-    if not path.is_file():
+    if not os.path.isfile(path):  # also where the name is too long
         valid = sorted(item.name for item in top.glob("*.csv"))
         raise MotionError(
             f"file {quote(name)} is not in {folder}; there are: {listing(valid)}"

@@ -51,6 +51,8 @@ def test_files_of_the_folder(folder, name):
         ("a\0b", "give the name of a file inside"),
         ("none.csv", r"is not in .*; there are: bow.csv, installed.csv, link.csv"),
         ("walks", "is not in"),
+        (300 * "a", "is not in"),
+        (f"{300 * 'a'}/b.csv", "is not in"),
         ("pipe.csv", "is not in"),
     ],
 )

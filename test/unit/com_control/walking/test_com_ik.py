@@ -203,6 +203,9 @@ def test_bad_arguments(robots):
     feet[1, :, :3] *= 1.1
     with pytest.raises(ComModelError, match=r"feet\[1\] \(right\) is not a rotation"):
         ik.solve([0, 0, 0.45], feet)
+    for q in ([0.0], np.zeros(1)):
+        with pytest.raises(ShapeError, match=r"expected shape \(12,\), got \(1,\)"):
+            ik.set_upper_body(q)
     found = ik.solve([0, np.nan, 0.45], standing())
     assert (found.reached, found.reason) == (False, "the target is not finite")
     with pytest.raises(ShapeError, match=r"feet: expected shape \(3, 2, 3, 4\)"):

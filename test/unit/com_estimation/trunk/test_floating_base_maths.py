@@ -12,6 +12,7 @@ from com_estimation.trunk.floating_base.options import (
     UNSEEN,
     Priors,
     describe,
+    unseen_covariances,
     variance_fractions,
 )
 from com_estimation.trunk.floating_base.payload import PayloadTest, is_withdrawn
@@ -176,6 +177,26 @@ def test_a_step_that_is_gone_or_another_one_is_withdrawn():
 
 
 # --- error budget -----------------------------------------------------------------------------
+def test_what_no_motion_shows_moves_the_com_by_its_share_of_the_moment():
+    """Legs of one link of 8 kg (a cube of water of 0.2 m) each, on a trunk of 40 kg."""
+    mass, legs, com = 40.0, np.full(4, 8.0), np.array([0.02, -0.01, 0.05])
+    x, T = np.zeros(STATES), np.hstack((-com[:, None], np.eye(3))) / mass
+    x[:4] = mass, *(mass * com)
+    own, gain = (
+        np.array([32.0, 2.0, 1.0, -6.0]),
+        1e-6,
+    )  # kg, kg m: mass, moment of the legs
+    priors = Priors(link_com=0.1, common_gain=gain)
+    found = unseen_covariances(priors, T, x, legs, own)
+    each = 0.1 * 0.2 * 8.0 / mass  # m, by the CoM of one link
+    np.testing.assert_allclose(found["link_com"], 4.0 * each**2 * np.eye(3))
+    # torques that are larger by the gain carry so much more of the legs and the trunk
+    believed = x[:4] + gain * (x[:4] + own)
+    moved = believed[1:] / believed[0] - com
+    std = np.sqrt(np.diag(found["common_gain"]))
+    np.testing.assert_allclose(std, np.abs(moved), rtol=1e-5)
+
+
 def test_the_budget_is_what_knowing_a_group_would_spare():
     rng = np.random.default_rng(3)
     root = rng.normal(size=(STATES, STATES))

@@ -182,6 +182,22 @@ def test_columns_are_derivatives(robot, swayed):
     np.testing.assert_allclose(found[level], predicted[level], atol=0.02)
 
 
+def test_a_torque_that_is_off_by_its_noise_moves_its_rows_by_one(robot, swayed, hung):
+    for log, hangs in ((swayed, False), (hung, True)):
+        system = make_system([log], [hangs], robot.believed, robot.config, robot.rope)
+        x = system.unknowns.coefficients(system.unknowns.mean)
+        before = system.rows(system.unknowns.mean)
+        joint = int(np.flatnonzero(~system.robot.legs)[0])
+        off = np.zeros(robot.believed.n_joints)
+        off[joint] = system.robot.noise.joint[joint]
+        moved = [replace(log, effort=log.effort + off)]
+        other = make_system(moved, [hangs], robot.believed, robot.config, robot.rope)
+        after = other.rows(system.unknowns.mean)
+        own = before.joint == joint
+        change = np.abs((after.X - before.X)[own] @ x)
+        np.testing.assert_allclose(change, 1.0, rtol=0.05)
+
+
 def com_error(robot, model, samples=20):
     rng, sesc, true = np.random.default_rng(1), Sesc(model), Sesc(robot.true)
     posture = robot.config.nominal_posture(robot.true)

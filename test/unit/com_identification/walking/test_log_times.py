@@ -1,4 +1,6 @@
-"""Times of recordings: stamps since 1970, and rates at the limit."""
+"""Times of recordings: stamps since 1970, rates at the limit, sensors that pause."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -41,3 +43,23 @@ def test_fifty_hertz_are_fifty_hertz(model):
     assert conditioned(model, 49.99).period == pytest.approx(0.020004, rel=1e-3)
     with pytest.raises(WalkError, match="40 times a second"):
         conditioned(model, 40.0)
+
+
+@pytest.mark.parametrize(
+    "sensor", [("position", "effort"), ("angular_velocity", "specific_force")]
+)
+@pytest.mark.parametrize("reads", ["the same", "nothing"])
+def test_what_a_sensor_did_not_read_is_not_used(model, sensor, reads):
+    log = recording(model, 500.0, 0.0)
+    pause = (log.time > 6.0) & (log.time < 8.0)
+    changes = {}
+    for name in sensor:
+        values = getattr(log, name).copy()
+        values[pause] = values[pause][0] if reads == "the same" else np.nan
+        changes[name] = values
+    measured = np.ones(model.n_joints, dtype=np.bool_)
+    found = condition(replace(log, **changes), model, model.root_link, measured)
+    time = found.period * np.arange(len(found.usable))
+    assert not found.usable[(time > 6.05) & (time < 7.95)].any()
+    assert found.usable[(time < 5.95) | (time > 8.05)].all()
+    assert all(np.isfinite(values).all() for values in found.motion)

@@ -105,6 +105,12 @@ def quadruped():
     return write_quadruped
 
 
+@pytest.fixture(scope="session")
+def foot():
+    """The usual shape of a biped's foot."""
+    return FOOT
+
+
 @pytest.fixture
 def stretched_arms():
     """Links and joints of two arms that a biped's pelvis stretches out to its sides."""

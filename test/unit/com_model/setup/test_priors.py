@@ -83,6 +83,15 @@ def test_amounts_are_those_of_the_identification(written, biped):
         assert amount(block, name) == (pytest.approx(value, rel=0.06), unit), name
 
 
+def test_a_ball_does_not_tilt_as_a_sole_that_yields(written, quadruped, biped):
+    for xml, yields in ((quadruped(), False), (biped(), True)):
+        config, model, _ = written(xml)
+        errors = SensorErrors(model, config.feet, SensorPriors(), GRAVITY)
+        stds = errors.stds[errors.kinds["sole_compliance"]]
+        assert len(stds) == 2 * len(config.feet)
+        assert ((stds > 0.0) == yields).all()
+
+
 def test_amounts_are_those_of_the_trunk_estimator(written, quadruped):
     config, model, block = written(quadruped())
     estimator = FloatingBaseEstimator(model, config)

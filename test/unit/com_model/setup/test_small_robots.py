@@ -408,3 +408,14 @@ def test_another_axis_than_z_is_up_only_where_names_say_legs(biped, part, kind):
     setup = described(text)
     assert setup.limbs.kind == kind
     np.testing.assert_allclose(setup.limbs.R_root_robot[:, 2], [0, 1, 0], atol=1e-6)
+
+
+def test_soles_that_hardly_hold_the_com_are_named(biped, foot):
+    """A robot that stands with its CoM 1 cm from falling needs longer feet, or a better URDF."""
+    for length, named in (
+        (0.018, ["the CoM is 9 mm inside the support polygon"]),
+        (0.026, []),
+    ):
+        setup = described(biped(foot.replace('size="0.2 ', f'size="{length} ')))
+        assert setup.margin == pytest.approx(length / 2, abs=1e-4)
+        assert [issue for key, issue in setup.issues if key == "posture"] == named
