@@ -136,8 +136,8 @@ def _sway_on_points(
     )
     waves = [_waves(time, rng, _SWAY) for _ in range(6)]
     height = float(-feet[:, 2].mean())
-    shift = height * fade[:, None] * np.column_stack(waves[:3])
-    shift = 0.1 * shift - 0.08 * height * fade[:, None] * [0.0, 0.0, 1.0]
+    way = 0.1 * np.column_stack(waves[:3]) - [0.0, 0.0, 0.08]  # of the height
+    shift = height * fade[:, None] * way
     turn = fade[:, None] * _TRUNK * np.column_stack(waves[3:])
     R = Rotation.from_euler("xyz", turn).as_matrix()
     q, sesc, margins = np.tile(posture, (len(time), 1)), Sesc(model), []

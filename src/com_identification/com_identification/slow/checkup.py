@@ -36,7 +36,7 @@ _OFF_ANGLE, _OFF_GAIN = np.deg2rad(2.0), 0.20
 ADVICE = {
     frozenset(
         {"encoder zero", "IMU tilt"}
-    ): "lay a spirit level on the pelvis (0.1 degrees)",
+    ): "lay a spirit level on the IMU's link (0.1 degrees)",
     frozenset({"encoder zero", "floor slope"}): "turn the robot round and sway again",
     frozenset({"IMU tilt", "floor slope"}): "turn the robot round and sway again",
     frozenset({"torso CoM", "outside pull"}): "turn the robot round and sway again",

@@ -92,7 +92,7 @@ def test_what_cannot_be_told_apart_comes_with_advice():
     text = CheckUp(causes, 0.05, 0.004, "hang it").text
     assert text == (
         "cannot tell encoder zero of knee (+1.0 deg) from IMU tilt (+1.0, +0.0 deg): lay a spirit "
-        "level on the pelvis (0.1 degrees)"
+        "level on the IMU's link (0.1 degrees)"
     )
     swapped = (
         replace(causes[0], kind="torso CoM", joint=""),
