@@ -24,6 +24,7 @@ torque, whose means over a reversal are not those of the filtered velocity.
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.ndimage import uniform_filter1d
 from scipy.spatial.transform import Rotation
 
 from com_bags import WalkLog
@@ -69,7 +70,11 @@ class SlowRecording:
 
 
 def condition_slow(
-    log: WalkLog, model: RobotModel, imu_link: str, measured: Flags, hung: bool
+    log: WalkLog,
+    model: RobotModel,
+    imu_link: str,
+    measured: Flags,
+    standing: RobotConfig | None,
 ) -> SlowRecording:
     """Filters a recording and reduces it to RATE.
 
@@ -78,16 +83,19 @@ def condition_slow(
         model: the robot, n joints.
         imu_link: name of the IMU's link, fixed to the root.
         measured: (n,) joints whose torques are used.
-        hung: whether the robot hangs.
+        standing: the feet on which the robot stands; None: it hangs.
 
     Raises:
-        WalkError: it has no IMU, is too short, too slow, or lacks too many samples.
+        WalkError: it has no IMU, is too short, too slow, lacks too many samples, or a foot that
+            should stand is in the air.
     """
     if not log.has_imu:
         raise WalkError(
             "a slow motion needs the IMU's angular velocity and specific force: record imu, too"
         )
     data = condition(log, model, imu_link, measured)
+    if standing is not None:
+        _check_planted(model, standing, data.motion.q, data.period)
     period, given = data.period, data.motion
     # signs of velocities by a band of 8 Hz, smooth below 6 mrad/s
     sign = np.tanh(low_pass(given.qd, 8.0, period) / 0.006)
@@ -107,7 +115,31 @@ def condition_slow(
         return np.ascontiguousarray(low_pass(values, 1.2, period)[chosen])
 
     motion = MotionSamples(*(smooth(values) for values in channels))
-    return SlowRecording(motion, smooth(sign * np.abs(given.tau)), measured, hung)
+    rubbing = smooth(sign * np.abs(given.tau))
+    return SlowRecording(motion, rubbing, measured, standing is None)
+
+
+def _check_planted(
+    model: RobotModel, config: RobotConfig, q: Array, period: float
+) -> None:
+    """Raises WalkError where feet move against each other as in a walk; q (N, n) rad or m.
+
+    Encoder zeros move them slowly, by millimetres; steps within a second, by centimetres.
+    """
+    every = max(1, round(0.05 / period))
+    _, p, _, ground = standing_feet(model, config, q[::every])
+    shape = (p - p.mean(axis=1, keepdims=True)) @ ground
+    width = max(1, round(1.0 / (every * period)))
+    quick = shape - uniform_filter1d(shape, width, axis=0)
+    moved = float(np.sqrt((quick**2).sum(axis=2).mean(axis=0)).max())
+    # m, rms; sways of robots with encoders off by degrees have 0.2 mm, trots on the spot 8
+    most = 0.002
+    if moved > most:
+        raise WalkError(
+            f"the feet move against each other by {1e3 * moved:.0f} mm within a second (limit "
+            f"{1e3 * most:g}): expected a robot that stands on all feet and sways. Cut the "
+            "recording with --from and --to, or identify it with --use walk"
+        )
 
 
 PULL, ROPE = 3, 3

@@ -197,7 +197,11 @@ def make_system(
     refuse_units(logs, model, on_feet, imu)
     recordings = tuple(
         condition_slow(
-            log, model, imu, measured & np.isfinite(log.effort).any(axis=0), hangs
+            log,
+            model,
+            imu,
+            measured & np.isfinite(log.effort).any(axis=0),
+            None if hangs else config,
         )
         for log, hangs in zip(logs, hung, strict=True)
     )

@@ -135,6 +135,19 @@ def test_a_quadruped_is_identified_from_a_sway():
     assert "a foot slipped" in failed["feet in place"]
 
 
+@pytest.mark.parametrize("name", ["hoap3", "scalf2"])
+def test_a_walk_is_no_sway(name):
+    robot = make_robot(4, name=name)
+    log = sway(robot, 30.0)
+    lift = 0.1 * np.maximum(0.0, np.sin(4.0 * np.pi * log.time))  # two steps a second
+    knee = {"hoap3": "R_LFE_R_KN_joint", "scalf2": "rf_kfe_joint"}[name]
+    moved = log.position.copy()
+    moved[:, robot.believed.joint_names.index(knee)] += lift
+    walk = replace(log, position=moved)
+    with pytest.raises(WalkError, match=r"stands on all feet.*--use walk"):
+        make_system([walk], [False], robot.believed, robot.config)
+
+
 def test_balls_roll_where_they_stand():
     """A foot's place is that of its ball less the way by which it has rolled."""
     believed, config = load_robot("scalf2")
