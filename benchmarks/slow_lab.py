@@ -1,4 +1,4 @@
-"""Robots that sway and hang in MuJoCo and are not as their URDFs say: logs of their sensors.
+"""Robots that sway, hang and trot in MuJoCo and are not as their URDFs say: logs of their sensors.
 
 Errors are uniform, where the identification's priors are normal; gears give, contacts give, drives
 ripple, and friction grows with the torque. A motion is planned with the true robot, which is able
@@ -18,6 +18,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
+from trot_lab import OPEN_LOOP, stand, trot_gait
 from walk_playback import starting_at
 from walk_scenarios import load_robot
 
@@ -31,6 +32,7 @@ from com_model.dynamics.link_frames import LinkFrames
 from com_model.setup import describe, to_yaml
 from com_model.urdf.editing import Inertial, edit_inertials
 from com_simulation.physics.events import Event
+from com_simulation.physics.sensors import Reading
 from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.spec import ROBOT_BIT
 from com_simulation.physics.world_builder import World, build_world
@@ -38,6 +40,12 @@ from com_simulation.physics.world_builder import World, build_world
 Array = NDArray[np.float64]
 
 PERIOD, STEP = 0.01, 5e-4  # s, of the samples, of the physics
+TROT_PERIOD = 0.002  # s, of the samples
+TROTS = (
+    {"frequency": 2.0},
+    {"frequency": 2.0, "velocity_x": 0.3},
+    {"frequency": 1.8, "velocity_y": 0.1, "yaw_rate": 0.3},
+)
 SETTLING = 2.0, 15.0  # s, before a sway, before hanging
 G1 = "g1", "g1_description/urdf/g1_29dof_rev_1_0.urdf"
 GO2 = "go2"
@@ -82,6 +90,7 @@ class Faults:
         coulomb: (n,) N m.
         load: (n,) friction over the torque.
         motor_side: over the motor's torque; else over the joint's.
+        late: s, of the torques after the positions.
         viscous: (n,) N m s/rad.
         stiffness: N m/rad, of the gears.
         pull: (3,) N, on the heaviest link, in the world.
@@ -101,6 +110,7 @@ class Faults:
     pull: Array | None = None
     drift: float = 0.0
     motor_side: bool = False
+    late: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,6 +257,60 @@ def sway(robot: SlowRobot, seconds: float, seed: int) -> WalkLog:
     return read(robot, _play(robot, world, motion, SETTLING[0]), seed)
 
 
+def trot(
+    robot: SlowRobot, seconds: float, seed: int
+) -> tuple[list[WalkLog], RobotConfig]:
+    """Logs of three gaits, and the configuration, with errors that only a trot shows.
+
+    Torques come up to 4 ms late, and the feet are up to 3.5 mm higher or lower than configured.
+    """
+    rng = np.random.default_rng([seed, 14])
+    robot = replace(robot, faults=replace(robot.faults, late=rng.uniform(0.0, 0.004)))
+    world = build_world(
+        robot.true,
+        robot.config,
+        base="floating",
+        step=STEP,
+        urdf_path=robot.believed.path,
+        integrator="euler",
+        ground_slope=float(robot.faults.slope[0]),
+        joint_friction=robot.faults.coulomb,
+    )
+    world.mj.dof_damping[world.joint_dof] += robot.faults.viscous
+    low, logs = rng.uniform(-0.0035, 0.0035), []
+    for number, gait in enumerate(TROTS):
+        walker = trot_gait(robot.believed, robot.config, OPEN_LOOP | dict(gait))
+        simulation = Simulation(world, TROT_PERIOD, events=_pulls(robot))
+        stand(simulation, walker)
+        columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
+        for k in range(round(seconds / len(TROTS) / TROT_PERIOD)):
+            reading = simulation.advance()
+            _check_upright(robot, reading, k * TROT_PERIOD)
+            for name in _COLUMNS:
+                columns[name].append(getattr(reading, name))
+            target = walker.step((k + 1) * TROT_PERIOD)
+            # the servos act on what the encoders read
+            simulation.lead(target.position - robot.faults.zero, target.velocity)
+        clean = {name: np.array(values) for name, values in columns.items()}
+        logs.append(read(robot, clean, 10 * seed + number))
+    feet = [replace(foot, radius=foot.radius + low) for foot in robot.config.feet]
+    return logs, replace(robot.config, feet=tuple(feet))
+
+
+def _pulls(robot: SlowRobot) -> list[Event]:
+    """The outside pull, where there is one."""
+    if robot.faults.pull is None:
+        return []
+    body = int(np.argmax(robot.true.bodies.mass))
+    return [Event("pull", "PULL", body, robot.faults.pull, robot.torso, 0.0)]
+
+
+def _check_upright(robot: SlowRobot, reading: Reading, time: float) -> None:
+    """Raises RuntimeError where the robot has fallen."""
+    if reading.gravity[2] > -0.8:
+        raise RuntimeError(f"{robot.believed.name} falls {time:.1f} s after the start")
+
+
 def _leaning(robot: SlowRobot) -> RobotModel:
     """The robot with its torso's CoM where it leans against a pull as against a weight."""
     pull, model = robot.faults.pull, robot.true
@@ -308,11 +372,7 @@ def _play(
     robot: SlowRobot, world: World, motion: SwayTour, settling: float
 ) -> dict[str, Array]:
     """Readings without errors of the sensors; columns of a log."""
-    pulls = []
-    if robot.faults.pull is not None:
-        body = int(np.argmax(robot.true.bodies.mass))
-        pulls = [Event("pull", "PULL", body, robot.faults.pull, robot.torso, 0.0)]
-    simulation, path = Simulation(world, PERIOD, events=pulls), motion.motion
+    simulation, path = Simulation(world, PERIOD, events=_pulls(robot)), motion.motion
     time = np.arange(0.0, path.times[-1] + settling, PERIOD)
     rows = np.maximum(time - settling, 0.0)
     target = np.column_stack([np.interp(rows, path.times, q) for q in path.positions.T])
@@ -332,10 +392,8 @@ def _play(
                 8.0 if now < settling - 3.0 else 0.0
             )
         reading = simulation.advance()
-        if not hangs and reading.gravity[2] > -0.8:
-            raise RuntimeError(
-                f"{robot.believed.name} falls {now:.1f} s after the start"
-            )
+        if not hangs:
+            _check_upright(robot, reading, now)
         if now >= settling:
             for name in _COLUMNS:
                 columns[name].append(getattr(reading, name))
@@ -366,6 +424,10 @@ def read(robot: SlowRobot, clean: dict[str, Array], seed: int) -> WalkLog:
         rub /= 1.0 - faults.load * sign * np.sign(tau)
     drift = 1.0 + faults.drift * np.linspace(0.0, 1.0, len(q))[:, None]
     read_tau = faults.gain * (tau + drift * rub) + faults.bias + ripple
+    if faults.late:
+        time = clean["time"]
+        late = [np.interp(time - faults.late, time, each) for each in read_tau.T]
+        read_tau = np.column_stack(late)
     return WalkLog(
         clean["time"],
         q + faults.zero + wound,

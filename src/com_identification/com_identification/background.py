@@ -397,11 +397,11 @@ def identify_walk(
 
 
 def check_up(walker: WalkReader, bags: Sequence[Path], progress: Progress) -> str:
-    """Finds why a standing robot leans or drifts.
+    """Finds why a robot leans or drifts.
 
     Args:
         walker: reads the bags.
-        bags: recordings of swaying on all feet.
+        bags: recordings of swaying on all feet, or of a trotting quadruped.
         progress: called with the fraction done, 0 to 1, and the step in words.
 
     Returns:

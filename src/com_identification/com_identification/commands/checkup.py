@@ -1,13 +1,14 @@
-"""Command line: why a standing robot leans or drifts, from a minute of swaying."""
+"""Command line: why a robot leans or drifts, from a minute of swaying or trotting."""
 
 import sys
 from collections.abc import Sequence
 
 from com_bags import add_log_options
+from com_identification.causes import CheckUp
 from com_identification.commands.identify_arguments import add_reading_options
 from com_identification.commands.robot_inputs import load_robot, walk_inputs
 from com_identification.commands.walk_identification import read_log
-from com_identification.slow.checkup import CheckUp, check_up
+from com_identification.slow.checkup import check_up
 from com_model import ComModelError
 from com_model.commands import add_robot, command_parser, reports_errors
 from com_model.text import columns
@@ -25,13 +26,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         cannot be used.
     """
     parser = command_parser(
-        "checkup", "Finds why a standing robot leans or drifts.", __file__
+        "checkup", "Finds why a robot leans or drifts.", __file__
     )
     add = parser.add_argument
-    add("files", metavar="FILE", nargs="+", help="recordings of it swaying on all feet")
+    add(
+        "files",
+        metavar="FILE",
+        nargs="+",
+        help="recordings of it swaying on all feet, or of a trotting quadruped",
+    )
     add_robot(parser)
     add_log_options(parser)
-    add("--mass", type=float, metavar="KG", help="of the robot, weighed as it stands")
+    add("--mass", type=float, metavar="KG", help="of the robot, weighed as it was recorded")
     add_reading_options(parser)
     # what reading a recording of identify also asks for
     parser.set_defaults(

@@ -3,7 +3,8 @@
 ~/record_walk (std_srvs/SetBool) begins and ends a recording of joint_states and imu as received,
 into bags walk_001, ... in the storage directory, a file each CHUNK s. The information of the
 files so far and what to record next is published. ~/identify_walk is an action of JobServices.
-~/check_up (std_srvs/Trigger) says why a robot that sways in the newest recording leans or drifts.
+~/check_up (std_srvs/Trigger) says why a robot leans or drifts that sways, or trots, in the newest
+recording.
 """
 
 import time

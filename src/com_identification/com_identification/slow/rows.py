@@ -95,7 +95,13 @@ def condition_slow(
         )
     data = condition(log, model, imu_link, measured)
     if standing is not None:
-        _check_planted(model, standing, data.motion.q, data.period)
+        moved = _moved(model, standing, data.motion.q, data.period)
+        if moved > _MOST_MOVED:
+            raise WalkError(
+                f"the feet move against each other by {1e3 * moved:.0f} mm within a second (limit "
+                f"{1e3 * _MOST_MOVED:g}): expected a robot that stands on all feet and sways. Cut "
+                "the recording with --from and --to, or identify it with --use walk"
+            )
     period, given = data.period, data.motion
     # signs of velocities by a band of 8 Hz, smooth below 6 mrad/s
     sign = np.tanh(low_pass(given.qd, 8.0, period) / 0.006)
@@ -119,10 +125,27 @@ def condition_slow(
     return SlowRecording(motion, rubbing, measured, standing is None)
 
 
-def _check_planted(
-    model: RobotModel, config: RobotConfig, q: Array, period: float
-) -> None:
-    """Raises WalkError where feet move against each other as in a walk; q (N, n) rad or m.
+_MOST_MOVED = 0.002
+"""m, rms, by which feet of a standing robot move against each other within a second.
+
+Sways of robots with encoders off by degrees have 0.2 mm, trots on the spot 8."""
+
+
+def feet_move(model: RobotModel, config: RobotConfig, log: WalkLog) -> bool:
+    """Whether feet move against each other as in a walk.
+
+    Args:
+        model: the robot with the frames of its feet.
+        config: its feet.
+        log: a recording.
+    """
+    period = float(np.median(np.diff(log.time)))
+    q = log.position[np.isfinite(log.position).all(axis=1)]
+    return _moved(model, config, q, period) > _MOST_MOVED
+
+
+def _moved(model: RobotModel, config: RobotConfig, q: Array, period: float) -> float:
+    """By how much feet move against each other within a second, m rms; q (N, n) rad or m.
 
     Encoder zeros move them slowly, by millimetres; steps within a second, by centimetres.
     """
@@ -131,15 +154,7 @@ def _check_planted(
     shape = (p - p.mean(axis=1, keepdims=True)) @ ground
     width = max(1, round(1.0 / (every * period)))
     quick = shape - uniform_filter1d(shape, width, axis=0)
-    moved = float(np.sqrt((quick**2).sum(axis=2).mean(axis=0)).max())
-    # m, rms; sways of robots with encoders off by degrees have 0.2 mm, trots on the spot 8
-    most = 0.002
-    if moved > most:
-        raise WalkError(
-            f"the feet move against each other by {1e3 * moved:.0f} mm within a second (limit "
-            f"{1e3 * most:g}): expected a robot that stands on all feet and sways. Cut the "
-            "recording with --from and --to, or identify it with --use walk"
-        )
+    return float(np.sqrt((quick**2).sum(axis=2).mean(axis=0)).max())
 
 
 PULL, ROPE = 3, 3
