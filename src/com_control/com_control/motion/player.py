@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from com_control.command_guard import CommandGuard, GuardOptions
 from com_control.exceptions import MotionError
 from com_control.motion.motion import Motion, MotionLayout, PathTiming, plan_approach
-from com_model.arrays import Array, as_array
+from com_model.arrays import as_array
 from com_model.joint_path import JointPath
 from com_model.parameters import parameter
 
@@ -189,9 +189,7 @@ class Player:
         start = np.where(
             held, self._held, measured
         )  # where a joint is held near to where it is
-        way = plan_approach(
-            self._layout, start, motion.q[0], options.approach_fraction
-        )
+        way = plan_approach(self._layout, start, motion.q[0], options.approach_fraction)
         self._way_end, self._begin = way.end, way.end - float(motion.time[0])
         self._path = way.followed_by(motion.shifted(self._begin))
         self._timing = PathTiming(time + options.horizon, options.stop_time)

@@ -234,7 +234,7 @@ class CcgdGaitNode(RobotNode[Parameters]):
         if robot is None:
             reply(PlanWalk.Response(reason=self.waiting, step=NO_STEP))
             return
-        reading, defaults = robot.reading, self.parameters.walk.request()
+        reading, defaults = robot.reading, self.parameters.walk
         posture = robot.biped.posture
         if reading is not None:
             posture = robot.session.commanded_posture(reading.position)

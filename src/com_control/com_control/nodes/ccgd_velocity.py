@@ -89,7 +89,7 @@ class VelocityFollower:
             self._plan_again(robot, planner, walk, at, velocity)
 
     def _begin(self, robot: WalkingRobot, velocity: Array) -> None:
-        request = self._control.settings.walk.request()
+        request = self._control.settings.walk
 
         def plan(posture: Array) -> Walk:
             self._planner = VelocityWalker(
