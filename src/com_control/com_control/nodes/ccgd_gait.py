@@ -40,7 +40,6 @@ from functools import partial
 from typing import Any
 
 from geometry_msgs.msg import Twist
-from sensor_msgs.msg import Imu
 
 from com_control.nodes.ccgd_control import WalkControl, WalkingRobot
 from com_control.nodes.ccgd_output import NO_STEP, WalkOutput, msg_to_request
@@ -63,7 +62,6 @@ from com_ros import diagnostics, qos
 from com_ros.conversions import ns_to_stamp
 from com_ros.diagnostics import Diagnosis
 from com_ros.exceptions import ComRosError, ParameterError
-from com_ros.inputs import ImuInput, WrenchInputs
 from com_ros.jobs import BackgroundJobs, DeferredService, Reply
 from com_ros.joint_input import JointSample
 from com_ros.raw_messages import TrajectoryWriter
@@ -94,8 +92,8 @@ class CcgdGaitNode(RobotNode[Parameters]):
         feet = [
             f for side in ("left", "right") for f in self._config.feet if f.side == side
         ]
-        self._wrenches = WrenchInputs(feet, p.wrench_timeout)
-        self._imu = ImuInput(p.imu_timeout, otherwise="leave imu unconnected")
+        self._imu = self.follow_imu(otherwise="leave imu unconnected")
+        self._wrenches = self.follow_wrenches(feet, listens=p.use_wrench)
         self._jobs = BackgroundJobs(self)
         self.lockstep.held = lambda: self._jobs.busy
         self._output = WalkOutput(self, p)
@@ -106,11 +104,8 @@ class CcgdGaitNode(RobotNode[Parameters]):
         self._follower = VelocityFollower(self._control, self._jobs, log)
         self._display_rate = RateLimit(p.display_rate_hz)
         self.follow_robot_description()
-        self.subscribe(Imu, "imu", self._imu.update)
-        if p.use_wrench:
-            self.follow_wrenches(feet, self._wrenches)
         self.subscribe_with(WalkGoal, "gait/footsteps", self._on_goal, qos.RESULT)
-        self.follow_joint_states(self._on_joints, rate_hz=p.rate_hz)
+        self.follow_joint_states(self._on_joints)
         self.subscribe_with(Twist, "cmd_vel", self._on_velocity, qos.stream(1))
         period = 1.0 / p.display_rate_hz
         make_state = self._output.make_state
@@ -162,11 +157,6 @@ class CcgdGaitNode(RobotNode[Parameters]):
         if self._control.robot is not None:
             self._control.robot.apply(new)
         self._control.settings = new
-        self._wrenches.timeout_s, self._imu.timeout_s = (
-            new.wrench_timeout,
-            new.imu_timeout,
-        )
-        self.set_sample_rate(new.rate_hz)
         self._display_rate.set(new.display_rate_hz)
 
     # --- inputs --------------------------------------------------------------------------------

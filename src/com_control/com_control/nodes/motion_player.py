@@ -117,7 +117,7 @@ class MotionPlayerNode(RobotNode[Parameters]):
         self._time_ns, self._problem = 0, ""
         self._origin_ns, self._restarted = 0, False
         self.joints = JointInput(joints, p.joint_timeout)
-        self.follow_joint_states(self._on_joints, rate_hz=p.rate_hz, with_problems=True)
+        self.follow_joint_states(self._on_joints, with_problems=True)
         DeferredService(
             self,
             LoadMotion,
@@ -130,14 +130,6 @@ class MotionPlayerNode(RobotNode[Parameters]):
             self.serve_trigger(f"~/{name}", getattr(self, f"_{name}"))
         if p.motion:
             self._load(p.motion, p.clamp, lambda _: None)
-
-    def apply_parameters(self, new: Parameters) -> None:
-        """Applies the changed rate.
-
-        Args:
-            new: all parameters.
-        """
-        self.set_sample_rate(new.rate_hz)
 
     def on_restart(self, jump_s: float) -> None:
         """Stops a motion, as the clock has jumped.

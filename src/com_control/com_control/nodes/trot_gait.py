@@ -33,7 +33,6 @@ from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import Twist
-from sensor_msgs.msg import Imu
 from std_msgs.msg import Header
 
 from com_control.command_guard import GuardOptions
@@ -46,7 +45,7 @@ from com_msgs.msg import GaitPhase, TrunkCom
 from com_ros import diagnostics, qos
 from com_ros.conversions import NS_PER_S, ns_to_stamp, vector3_to_numpy
 from com_ros.diagnostics import Diagnosis
-from com_ros.inputs import HISTORY, ImuInput, Latest
+from com_ros.inputs import HISTORY, Latest
 from com_ros.joint_input import JointSample
 from com_ros.parameters import (
     ImuTimeout,
@@ -108,23 +107,20 @@ class TrotGaitNode(RobotNode[Parameters]):
         self.session: GaitSession | None = None  # of the robot's model
         self._R_imu_root = np.eye(3)
         self._command: TrotCommand | None = None
-        self._imu = ImuInput(
-            p.imu_timeout,
-            otherwise="turn feedback and gait.swing_compensation off",
-        )
         self._com: Latest[np.ndarray] = Latest(p.com_timeout)
         self._later_coms: deque[tuple[int, np.ndarray]] = deque(maxlen=HISTORY)
         self._last_ns = 0
         self._trajectory = TrajectoryWriter(self)
         self._phase = self.create_publisher(GaitPhase, "gait/stance", 10)
         self.follow_robot_description()
-        self.subscribe(Imu, "imu", self._imu.update)
+        fix = "turn feedback and gait.swing_compensation off"
+        self._imu = self.follow_imu(otherwise=fix)
         self.subscribe_with(Twist, "cmd_vel", self._on_velocity, qos.stream(1))
         # s, monotonic, of the last cmd_vel that is obeyed
         self._velocity_at: float | None = None
         if p.feedback:
             self.subscribe(TrunkCom, "trunk_com", self._on_com)
-        self.follow_joint_states(self._on_joints, rate_hz=p.rate_hz, depth=EVERY_SAMPLE)
+        self.follow_joint_states(self._on_joints, depth=EVERY_SAMPLE)
         self.serve_trigger(
             "~/start", lambda: self._session.start(), "trots as soon as it stands"
         )
@@ -153,15 +149,14 @@ class TrotGaitNode(RobotNode[Parameters]):
         self.session.trot = p.autostart
 
     def apply_parameters(self, new: Parameters) -> None:
-        """Applies changed timeouts, bounds and the rate.
+        """Applies changed bounds and the timeout of trunk_com.
 
         Args:
             new: all parameters.
         """
         if self.session is not None:
             self.session.guard.options = new.guard
-        self._imu.timeout_s, self._com.timeout_s = new.imu_timeout, new.com_timeout
-        self.set_sample_rate(new.rate_hz)
+        self._com.timeout_s = new.com_timeout
 
     def on_restart(self, jump_s: float) -> None:
         """Holds until ~/start, as the clock has jumped.
