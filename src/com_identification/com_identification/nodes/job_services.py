@@ -15,7 +15,7 @@ from rclpy.action.server import ServerGoalHandle
 from rclpy.node import Node
 
 from com_identification import background
-from com_identification.background import BackgroundJob, Fill, JobOutcome, Task
+from com_identification.background import BackgroundJob, Fill, Task
 from com_identification.exceptions import IdentificationError
 from com_identification.feet.feet_reading import find_tilted_shape, identify_total
 from com_identification.nodes.identification_conversions import (
@@ -78,7 +78,7 @@ class JobServices:
         self.offer(node, action.IdentifyLinks, "identify_links", self._identify)
         self.offer(node, action.ProposePostures, "propose_postures", _propose)
         DeferredService(node, IdentifyLinks, "~/identify_links", self._serve_identify)
-        self._totals = BackgroundJobs(node)
+        self._jobs, self._totals = BackgroundJobs(node), BackgroundJobs(node)
         for name, find, convert in (
             (
                 "identify_total_com",
@@ -110,6 +110,7 @@ class JobServices:
     def close(self) -> None:
         """Ends all computations."""
         self.cancel()
+        self._jobs.close()
         self._totals.close()
 
     def cancel(self) -> None:
@@ -118,17 +119,12 @@ class JobServices:
             self._running.job.cancel()
 
     def serve(self) -> None:
-        """Publishes the progress of the running computation, and sends its result at the end."""
+        """Publishes the progress of the running computation."""
         run = self._running
-        if run is None:
-            return
-        outcome = run.job.outcome
-        if outcome is not None:
-            self._running = None
-            self._end(run, outcome)
+        if run is None or run.goal is None:
             return
         state = (run.job.progress, run.job.step)
-        if run.goal is not None and state != run.reported:
+        if state != run.reported:
             run.reported = state
             run.goal.publish_feedback(
                 run.kind.Feedback(progress=state[0], step=state[1])
@@ -192,7 +188,9 @@ class JobServices:
             session = self._session()
             task, fill = begin(session, request)
             job = BackgroundJob(task)
-            self._running = _Running(kind, name, finish, goal, session, job, fill)
+            run = _Running(kind, name, finish, goal, session, job, fill)
+            self._running = run
+            self._jobs.do(job.run, partial(self._end, run))
         except IdentificationError as error:
             finish(kind.Result(message=str(error)))
 
@@ -247,16 +245,14 @@ class JobServices:
         self._totals.do(partial(find, *arguments), answer)
 
     # --- results -----------------------------------------------------------------------------
-    def _end(self, run: _Running, outcome: JobOutcome) -> None:
-        answer = run.kind.Result()
-        if outcome.trace:
-            self._logger.error(outcome.trace)
-        if outcome.problem:
-            answer.message = outcome.problem
+    def _end(self, run: _Running, found: Any) -> None:
+        self._running, answer = None, run.kind.Result()
+        if isinstance(found, Exception):
+            answer.message = str(found)
         elif run.session.closed:
             answer.message = "the robot's description has changed meanwhile: ask again"
         else:
-            run.fill(outcome.value, answer)
+            run.fill(found, answer)
         self._logger.info(f"{run.name}: {answer.message}")
         run.finish(answer)
 

@@ -50,7 +50,7 @@ class WalkServices:
         on_found: Callable[[Any, Sequence[Path]], None],
     ) -> None:
         self._node, self._session, self._on_found = node, session, on_found
-        self._files = BackgroundJobs(node)
+        self._files, self._jobs = BackgroundJobs(node), BackgroundJobs(node)
         topic = "identification/walk_recording"
         self._publisher = node.create_publisher(WalkRecording, topic, LATCHED)
         kinds = {
@@ -68,7 +68,7 @@ class WalkServices:
         self._problem = self._unused = ""  # of the recording, of its analysis
         self._frame, self._published = "", 0.0
         self._job: BackgroundJob | None = None
-        self._check: tuple[BackgroundJob, Reply] | None = None
+        self._check: BackgroundJob | None = None
         self.restart()
         DeferredService(node, SetBool, "~/record_walk", self._on_request)
         DeferredService(node, Trigger, "~/check_up", self._on_check_up)
@@ -86,6 +86,7 @@ class WalkServices:
     def close(self) -> None:
         """Writes the messages that are left, and ends the computations."""
         self._cancel()
+        self._jobs.close()
         self._files.close()
         if self._messages:
             with suppress(OSError):
@@ -96,7 +97,7 @@ class WalkServices:
             self._job.cancel()
         self._job = None
         if self._check is not None:
-            self._check[0].cancel()  # serve() answers
+            self._check.cancel()
 
     def _clock_ns(self) -> int:
         """The node's time, which may be simulated; the time of recorded messages."""
@@ -181,7 +182,7 @@ class WalkServices:
 
     # --- analysis ----------------------------------------------------------------------------
     def serve(self) -> None:
-        """Ends recordings that take too long, answers requests, and follows the analysis.
+        """Ends recordings that take too long, answers requests, and begins the analysis.
 
         Called by a timer.
         """
@@ -192,24 +193,25 @@ class WalkServices:
         if self._reply is not None and not self._files.busy:
             reply, self._reply = self._reply, None
             reply(self._answer())
-        self._answer_check_up()
-        job = self._job
-        if job is not None and job.outcome is not None:
-            self._job, self._unused = None, job.outcome.problem
-            if not job.outcome.problem:
-                information, advice, more, self._unused = job.outcome.value
-                self._found = information, advice or self._found[1]
-                self._analysed += more
-            self._publish()
-        elif job is None and self._waiting:
+        if self._job is None and self._waiting:
             files, self._waiting = self._waiting, []
             walker, before = self._walker(self._session()), self._found[0]
-            self._job = BackgroundJob(
-                partial(background.analyse_walk, walker, files, before)
-            )
+            task = partial(background.analyse_walk, walker, files, before)
+            self._job = BackgroundJob(task)
+            self._jobs.do(self._job.run, partial(self._use_analysis, self._job))
         # once a second
         if self._subscriptions and time.monotonic() - self._published > 1.0:
             self._publish()
+
+    def _use_analysis(self, job: BackgroundJob, found: Any) -> None:
+        if job is not self._job:
+            return  # another robot has followed
+        self._job, self._unused = None, str(found)
+        if not isinstance(found, Exception):
+            information, advice, more, self._unused = found
+            self._found = information, advice or self._found[1]
+            self._analysed += more
+        self._publish()
 
     def _answer(self) -> SetBool.Response:
         self._publish()
@@ -255,14 +257,14 @@ class WalkServices:
             )
         walker = self._walker(self._session())
         task = partial(background.check_up, walker, self._made[-1:])
-        self._check = BackgroundJob(task), reply
 
-    def _answer_check_up(self) -> None:
-        """Answers when the check-up is done."""
-        if self._check is not None and (outcome := self._check[0].outcome) is not None:
-            (_, reply), self._check = self._check, None
-            text = outcome.problem or outcome.value
-            reply(Trigger.Response(success=not outcome.problem, message=text))
+        def answer(found: str | Exception) -> None:
+            self._check = None
+            success = not isinstance(found, Exception)
+            reply(Trigger.Response(success=success, message=str(found)))
+
+        self._check = BackgroundJob(task)
+        self._jobs.do(self._check.run, answer)
 
     # --- identification ----------------------------------------------------------------------
     def begin_identification(self, session: Session, request: Any) -> tuple[Task, Fill]:
