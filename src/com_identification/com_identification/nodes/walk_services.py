@@ -64,7 +64,6 @@ class WalkServices:
         self._messages: list[tuple[str, int, bytes]] = []
         self._path = Path()  # of the newest recording
         self._begun_ns = self._chunk_ns = self._newest_ns = 0
-        self._reply: Reply | None = None  # of the request that ended the recording
         self._problem = self._unused = ""  # of the recording, of its analysis
         self._frame, self._published = "", 0.0
         self._job: BackgroundJob | None = None
@@ -112,8 +111,8 @@ class WalkServices:
             return
         if not self._subscriptions:
             raise IdentificationError("nothing is being recorded")
-        self._reply = reply
         self._end()
+        self._files.do(lambda: None, lambda _: reply(self._answer()))
 
     def _folder(self, session: Session) -> Path:
         """Folder of the recordings; refuses to begin while a walk is being recorded."""
@@ -173,7 +172,7 @@ class WalkServices:
             self._waiting.append(file)
 
     def _end(self) -> None:
-        """Ends the recording; the answer comes when all is written."""
+        """Ends the recording; what is left of it is passed to the thread that writes."""
         for subscription in self._subscriptions:
             self._node.destroy_subscription(subscription)
         if self._subscriptions:
@@ -182,7 +181,7 @@ class WalkServices:
 
     # --- analysis ----------------------------------------------------------------------------
     def serve(self) -> None:
-        """Ends recordings that take too long, answers requests, and begins the analysis.
+        """Ends recordings that take too long, and begins the analysis.
 
         Called by a timer.
         """
@@ -190,9 +189,6 @@ class WalkServices:
         if self._subscriptions and seconds >= self._node.parameters.walk_seconds:
             self._end()
             self._problem = f"ended after walk_seconds, {seconds:.0f} s"
-        if self._reply is not None and not self._files.busy:
-            reply, self._reply = self._reply, None
-            reply(self._answer())
         if self._job is None and self._waiting:
             files, self._waiting = self._waiting, []
             walker, before = self._walker(self._session()), self._found[0]
