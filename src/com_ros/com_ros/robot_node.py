@@ -16,6 +16,7 @@
             self.subscribe(TrunkCom, "trunk_com", self._on_com)      # (msg, time_ns); best effort
             self.serve_trigger("~/start", self._start)               # returns or raises the text
             self.create_steady_timer(0.1, self._on_display)
+            self._jobs = self.background_jobs()                      # .do(work, then), com_ros.jobs
 
         def use_model(self, model):        # each new model, with the configuration's sole frames;
                                            # raise to keep the one before
@@ -82,6 +83,7 @@ from com_ros.inputs import (
     WrenchInputs,
     imu_to_values,
 )
+from com_ros.jobs import BackgroundJobs
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.lockstep import LockstepAnswers
 from com_ros.main import run
@@ -138,6 +140,7 @@ class RobotNode(Node, Generic[P]):
         self.faults = Faults(self.log)
         self.joints: JointInput | None = None
         self._backlogs: list[Backlog] = []
+        self._threads: list[BackgroundJobs] = []
         self._bounds = InputBounds(self.parameters.input_limits)
         self._bounded: JointInput | None = None
         # by the name of the parameter that says when a value is stale
@@ -477,6 +480,17 @@ class RobotNode(Node, Generic[P]):
         """
         clock = Clock(clock_type=ClockType.STEADY_TIME)
         return self.create_timer(period_s, callback, clock=clock)
+
+    def background_jobs(self) -> BackgroundJobs:
+        """Makes a thread for long computations, which ends with the node."""
+        self._threads.append(BackgroundJobs(self))
+        return self._threads[-1]
+
+    def destroy_node(self) -> None:
+        """Waits for the computation that runs in each thread, then destroys the node."""
+        for jobs in self._threads:
+            jobs.close()
+        super().destroy_node()
 
     # --- inside --------------------------------------------------------------------------------
     def _subscribe(

@@ -62,7 +62,7 @@ from com_ros import diagnostics, qos
 from com_ros.conversions import ns_to_stamp
 from com_ros.diagnostics import Diagnosis
 from com_ros.exceptions import ComRosError, ParameterError
-from com_ros.jobs import BackgroundJobs, DeferredService, Reply
+from com_ros.jobs import DeferredService, Reply
 from com_ros.joint_input import JointSample
 from com_ros.raw_messages import TrajectoryWriter
 from com_ros.robot_node import RobotNode
@@ -94,7 +94,7 @@ class CcgdGaitNode(RobotNode[Parameters]):
         ]
         self._imu = self.follow_imu(otherwise="leave imu unconnected")
         self._wrenches = self.follow_wrenches(feet, listens=p.use_wrench)
-        self._jobs = BackgroundJobs(self)
+        self._jobs = self.background_jobs()
         self.lockstep.held = lambda: self._jobs.busy
         self._output = WalkOutput(self, p)
         log = self.get_logger()
@@ -109,7 +109,7 @@ class CcgdGaitNode(RobotNode[Parameters]):
         self.subscribe_with(Twist, "cmd_vel", self._on_velocity, qos.stream(1))
         period = 1.0 / p.display_rate_hz
         make_state = self._output.make_state
-        self._actions = WalkActions(self, self._control, self._ask, make_state, period)
+        WalkActions(self, self._control, self._ask, make_state, period)
         DeferredService(self, PlanWalk, "~/plan_walk", self._on_plan)
         DeferredService(self, SolveComIk, "~/solve_com_ik", self._on_solve)
         StiffnessCalibration(self, self._control, self._jobs, lambda: self.waiting)
@@ -118,12 +118,6 @@ class CcgdGaitNode(RobotNode[Parameters]):
             lambda: self._control.stop("stopped by ~/stop"),
             "stands, or will with both feet down",
         )
-
-    def destroy_node(self) -> None:
-        """Waits for the planner, then destroys action server and node."""
-        self._jobs.close()
-        self._actions.destroy()
-        super().destroy_node()
 
     def use_model(self, model: RobotModel) -> None:
         """Starts with a new model.

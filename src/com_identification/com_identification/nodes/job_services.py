@@ -23,7 +23,7 @@ from com_identification.nodes.identification_conversions import (
     numpy_to_tilted_shape,
     numpy_to_total,
 )
-from com_identification.nodes.identification_session import Result, Session
+from com_identification.nodes.identification_session import Parameters, Result, Session
 from com_identification.planning.planner import PlannedPosture
 from com_identification.report.comparison import summary
 from com_identification.settings import IdentificationSettings
@@ -32,7 +32,8 @@ from com_model.arrays import Array
 from com_msgs import action
 from com_msgs.msg import ProposedPosture
 from com_msgs.srv import IdentifyLinks, IdentifyTotalCom
-from com_ros.jobs import BackgroundJobs, DeferredService, Reply, finish_goal
+from com_ros.jobs import DeferredService, Reply, finish_goal
+from com_ros.robot_node import RobotNode
 
 Begin = Callable[[Session, Any], tuple[Task, Fill]]
 """Makes the task of a request."""
@@ -70,7 +71,10 @@ class JobServices:
     """
 
     def __init__(
-        self, node: Node, session: Callable[[], Session], on_found: Callable[[], None]
+        self,
+        node: RobotNode[Parameters],
+        session: Callable[[], Session],
+        on_found: Callable[[], None],
     ) -> None:
         self._session, self._on_found = session, on_found
         self._logger = node.get_logger()
@@ -78,7 +82,7 @@ class JobServices:
         self.offer(node, action.IdentifyLinks, "identify_links", self._identify)
         self.offer(node, action.ProposePostures, "propose_postures", _propose)
         DeferredService(node, IdentifyLinks, "~/identify_links", self._serve_identify)
-        self._jobs, self._totals = BackgroundJobs(node), BackgroundJobs(node)
+        self._jobs, self._totals = node.background_jobs(), node.background_jobs()
         for name, find, convert in (
             (
                 "identify_total_com",
@@ -106,12 +110,6 @@ class JobServices:
         if run is None:
             return "", float("nan"), ""
         return run.name, run.job.progress, run.job.step
-
-    def close(self) -> None:
-        """Ends all computations."""
-        self.cancel()
-        self._jobs.close()
-        self._totals.close()
 
     def cancel(self) -> None:
         """Ends the running computation."""

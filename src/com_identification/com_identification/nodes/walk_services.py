@@ -26,7 +26,7 @@ from com_identification.nodes.identification_conversions import numpy_to_walk_re
 from com_identification.nodes.identification_session import Parameters, Session
 from com_msgs.msg import WalkRecording
 from com_ros.conversions import NS_PER_S, ns_to_stamp
-from com_ros.jobs import BackgroundJobs, DeferredService, Reply
+from com_ros.jobs import DeferredService, Reply
 from com_ros.qos import LATCHED, stream
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
 
@@ -50,7 +50,7 @@ class WalkServices:
         on_found: Callable[[Any, Sequence[Path]], None],
     ) -> None:
         self._node, self._session, self._on_found = node, session, on_found
-        self._files, self._jobs = BackgroundJobs(node), BackgroundJobs(node)
+        self._files, self._jobs = node.background_jobs(), node.background_jobs()
         topic = "identification/walk_recording"
         self._publisher = node.create_publisher(WalkRecording, topic, LATCHED)
         kinds = {
@@ -85,7 +85,6 @@ class WalkServices:
     def close(self) -> None:
         """Writes the messages that are left, and ends the computations."""
         self._cancel()
-        self._jobs.close()
         self._files.close()
         if self._messages:
             with suppress(OSError):
