@@ -284,7 +284,9 @@ def test_cmd_vel_is_obeyed_until_it_is_no_longer_sent(bench):
     gait, velocity = robot.node.session.gait, Twist()
     velocity.linear.x, velocity.angular.z = 0.2, 0.1
     robot.world.send("cmd_vel", velocity, qos.stream(1))
-    robot.world.spin_until(lambda: gait._wanted_velocity.any(), "cmd_vel is received")
+    received = robot.node._velocity
+    robot.world.spin_until(lambda: received.ever_received, "cmd_vel is received")
+    robot.sample()
     np.testing.assert_allclose(gait._wanted_velocity, [0.2, 0.0, 0.1])
     velocity.linear.x = 11.0
     robot.world.send("cmd_vel", velocity, qos.stream(1))

@@ -33,11 +33,11 @@ In setup.cfg: my_node = my_package.nodes.my_node:MyNode.main
 What the base does: the robot description from the parameter or the latched topic, a new one swaps
 the model; joint_states by name, each defect named, stale ones reported; one throttled warning for
 each thing that is missing; rate and latency in /diagnostics; live parameters checked, applied and
-refused with the reason: joint_timeout, wrench_timeout and imu_timeout to the inputs, rate_hz to the
-samples of joint_states, the others by apply_parameters. An exception in a callback is a bug that is
-reported with its traceback, and ends no node: the message is dropped, the request refused, the
-timer called again. A timer that raises an error of the suite ends the node, which cannot work with
-what it has.
+refused with the reason: joint_timeout, wrench_timeout, imu_timeout and cmd_vel_timeout to the
+inputs, rate_hz to the samples of joint_states, the others by apply_parameters. An exception in a
+callback is a bug that is reported with its traceback, and ends no node: the message is dropped, the
+request refused, the timer called again. A timer that raises an error of the suite ends the node,
+which cannot work with what it has.
 
 Every stamped message goes through com_ros.stream first: a node that is too slow uses the newest
 one, stamps that jump are held back (com_ros.stream), bytes that are no message and numbers that
@@ -56,7 +56,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from geometry_msgs.msg import WrenchStamped
+from geometry_msgs.msg import Twist, WrenchStamped
 from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import InvalidHandle
 from rclpy.node import Node
@@ -70,7 +70,7 @@ from std_srvs.srv import Trigger
 from com_model import Foot, RobotConfig, RobotModel
 from com_model.checks.config_check import config_warnings
 from com_model.exceptions import ComModelError
-from com_ros import diagnostics
+from com_ros import diagnostics, qos
 from com_ros.conversions import stamp_to_ns
 from com_ros.diagnostics import Diagnosis, ThrottledLog
 from com_ros.exceptions import ComRosError, ParameterError
@@ -80,6 +80,7 @@ from com_ros.inputs import (
     ImuPairing,
     InputWatch,
     Paired,
+    VelocityInput,
     WrenchInputs,
     imu_to_values,
 )
@@ -358,6 +359,17 @@ class RobotNode(Node, Generic[P]):
         if listens:
             self.subscribe(Imu, "imu", imu.update)
         return imu
+
+    def follow_velocity(self) -> VelocityInput:
+        """Subscribes cmd_vel.
+
+        Returns:
+            The velocity; the parameter cmd_vel_timeout says when it is stale.
+        """
+        velocity = VelocityInput(self._timeout("cmd_vel_timeout"), self.faults)
+        self._inputs.append(("cmd_vel_timeout", velocity))
+        self.subscribe_with(Twist, "cmd_vel", velocity.receive, qos.stream(1))
+        return velocity
 
     def subscribe(
         self,

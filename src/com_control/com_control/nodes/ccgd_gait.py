@@ -39,8 +39,6 @@ rest and sends no more commands. Parameters: see ccgd_parameters.Parameters.
 from functools import partial
 from typing import Any
 
-from geometry_msgs.msg import Twist
-
 from com_control.nodes.ccgd_control import WalkControl, WalkingRobot
 from com_control.nodes.ccgd_output import NO_STEP, WalkOutput, msg_to_request
 from com_control.nodes.ccgd_parameters import Parameters
@@ -101,12 +99,13 @@ class CcgdGaitNode(RobotNode[Parameters]):
         self._control = WalkControl(
             p, TrajectoryWriter(self), self._jobs, self.joint_watch, log
         )
-        self._follower = VelocityFollower(self._control, self._jobs, log)
+        self._follower = VelocityFollower(
+            self._control, self._jobs, log, self.follow_velocity()
+        )
         self._display_rate = RateLimit(p.display_rate_hz)
         self.follow_robot_description()
         self.subscribe_with(WalkGoal, "gait/footsteps", self._on_goal, qos.RESULT)
         self.follow_joint_states(self._on_joints)
-        self.subscribe_with(Twist, "cmd_vel", self._on_velocity, qos.stream(1))
         period = 1.0 / p.display_rate_hz
         make_state = self._output.make_state
         WalkActions(self, self._control, self._ask, make_state, period)
@@ -197,10 +196,6 @@ class CcgdGaitNode(RobotNode[Parameters]):
         reason = self._ask(msg)
         if reason:
             self.get_logger().error(f"gait/footsteps refused: {reason}")
-
-    def _on_velocity(self, msg: Twist) -> None:
-        if problem := self._follower.receive(msg):
-            self.faults.add("implausible", "cmd_vel", problem)
 
     def _ask(self, msg: WalkGoal) -> str:
         """Begins the walk of a goal; returns why not, or ""."""

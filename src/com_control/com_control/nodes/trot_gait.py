@@ -26,13 +26,11 @@ velocity.
 Parameters: see Parameters.
 """
 
-import time
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import Twist
 from std_msgs.msg import Header
 
 from com_control.command_guard import GuardOptions
@@ -42,7 +40,7 @@ from com_control.trot.trot import TrotFeedback, TrotGait
 from com_model import RobotModel
 from com_model.status import TRUSTED
 from com_msgs.msg import GaitPhase, TrunkCom
-from com_ros import diagnostics, qos
+from com_ros import diagnostics
 from com_ros.conversions import NS_PER_S, ns_to_stamp, vector3_to_numpy
 from com_ros.diagnostics import Diagnosis
 from com_ros.inputs import HISTORY, Latest
@@ -115,9 +113,7 @@ class TrotGaitNode(RobotNode[Parameters]):
         self.follow_robot_description()
         fix = "turn feedback and gait.swing_compensation off"
         self._imu = self.follow_imu(otherwise=fix)
-        self.subscribe_with(Twist, "cmd_vel", self._on_velocity, qos.stream(1))
-        # s, monotonic, of the last cmd_vel that is obeyed
-        self._velocity_at: float | None = None
+        self._velocity = self.follow_velocity()
         if p.feedback:
             self.subscribe(TrunkCom, "trunk_com", self._on_com)
         self.follow_joint_states(self._on_joints, depth=EVERY_SAMPLE)
@@ -174,16 +170,6 @@ class TrotGaitNode(RobotNode[Parameters]):
         if msg.status in TRUSTED and np.isfinite(offset[:2]).all():
             self._later_coms.append((time_ns, offset))
 
-    def _on_velocity(self, msg: Twist) -> None:
-        velocity = np.array([msg.linear.x, msg.linear.y, msg.angular.z])
-        fastest = 10.0  # m/s and rad/s; larger values are implausible
-        if not (np.abs(velocity) <= fastest).all():
-            fix = f"{velocity} m/s, m/s, rad/s: give at most {fastest:g}"
-            self.faults.add("implausible", "cmd_vel", fix)
-        elif self.session is not None:
-            self.session.gait.set_velocity(velocity)
-            self._velocity_at = time.monotonic()
-
     def _com_at(self, time_ns: int) -> np.ndarray | None:
         """The trunk's CoM for a sample: that of 20 ms before it, if it is current.
 
@@ -197,12 +183,8 @@ class TrotGaitNode(RobotNode[Parameters]):
 
     def _on_joints(self, sample: JointSample) -> None:
         session, p, time_ns = self._session, self.parameters, sample.time_ns
-        if (
-            self._velocity_at
-            and time.monotonic() - self._velocity_at > p.cmd_vel_timeout
-        ):
-            session.gait.set_velocity(np.zeros(3))
-            self._velocity_at = None
+        if self._velocity.ever_received:
+            session.gait.set_velocity(self._velocity.current)
         R, omega, problem = self._attitude(time_ns)
         com = self._com_at(time_ns) if p.feedback else None
         self._last_ns, trots = time_ns, session.trot
