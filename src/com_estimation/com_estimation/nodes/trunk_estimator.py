@@ -262,7 +262,7 @@ class TrunkEstimatorNode(RobotNode[Parameters]):
             new: all parameters.
         """
         self._input.set_parameters(new)
-        self._output.set_rate(new.publish_rate_hz)
+        self._output.rate.set(new.publish_rate_hz)
         if self._corrected is not None:
             self._corrected.set_thresholds(
                 new.corrected_change, new.corrected_mass_change
