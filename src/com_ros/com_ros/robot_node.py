@@ -62,7 +62,6 @@ from rclpy.exceptions import InvalidHandle
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.service import Service
-from rclpy.subscription import Subscription
 from rclpy.timer import Timer
 from sensor_msgs.msg import Imu, JointState
 from std_srvs.srv import Trigger
@@ -394,7 +393,7 @@ class RobotNode(Node, Generic[P]):
         topic: str,
         callback: Callable[[Any], None],
         profile: QoSProfile,
-    ) -> Subscription:
+    ) -> None:
         """Subscribes with another quality of service, without the checks of com_ros.stream.
 
         Args:
@@ -403,7 +402,7 @@ class RobotNode(Node, Generic[P]):
             callback: called with each message; an exception drops the message.
             profile: quality of service.
         """
-        return self.create_subscription(kind, topic, self._guarded(callback), profile)
+        self.create_subscription(kind, topic, self._guarded(callback), profile)
 
     @property
     def too_slow(self) -> str:

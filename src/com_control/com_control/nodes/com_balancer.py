@@ -218,16 +218,13 @@ class BalanceOutput:
 
     def publish_state(
         self, session: BalanceSession, step: BalanceStep | None, stamp: Time
-    ) -> BalanceState:
+    ) -> None:
         """Publishes state and error of one instant.
 
         Args:
             session: with its state.
             step: of the control; None: there was none.
             stamp: of the instant.
-
-        Returns:
-            The message of the state.
         """
         friction = session.options.friction
         phase = session.state, session.reason, stamp, self.frame
@@ -236,7 +233,6 @@ class BalanceOutput:
             error = numpy_to_vector3(step.com - step.reference)
             self._error.publish(Vector3Stamped(header=state.header, vector=error))
         self._state.publish(state)
-        return state
 
     def publish_waiting(self, reason: str, stamp: Time) -> None:
         """Publishes a state UNKNOWN.
