@@ -26,7 +26,6 @@ velocity.
 Parameters: see Parameters.
 """
 
-from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,7 +42,7 @@ from com_msgs.msg import GaitPhase, TrunkCom
 from com_ros import diagnostics
 from com_ros.conversions import NS_PER_S, ns_to_stamp, vector3_to_numpy
 from com_ros.diagnostics import Diagnosis
-from com_ros.inputs import HISTORY, Latest
+from com_ros.inputs import Latest
 from com_ros.joint_input import JointSample
 from com_ros.parameters import (
     ImuTimeout,
@@ -106,7 +105,6 @@ class TrotGaitNode(RobotNode[Parameters]):
         self._R_imu_root = np.eye(3)
         self._command: TrotCommand | None = None
         self._com: Latest[np.ndarray] = Latest(p.com_timeout)
-        self._later_coms: deque[tuple[int, np.ndarray]] = deque(maxlen=HISTORY)
         self._last_ns = 0
         self._trajectory = TrajectoryWriter(self)
         self._phase = self.create_publisher(GaitPhase, "gait/stance", 10)
@@ -162,24 +160,20 @@ class TrotGaitNode(RobotNode[Parameters]):
         """
         if self.session is not None:
             self.session.restart_clock(jump_s)
-        self._later_coms.clear()
 
     # --- inputs ------------------------------------------------------------------------------
     def _on_com(self, msg: TrunkCom, time_ns: int) -> None:
         offset = vector3_to_numpy(msg.offset_from_center)
         if msg.status in TRUSTED and np.isfinite(offset[:2]).all():
-            self._later_coms.append((time_ns, offset))
+            self._com.set(offset, time_ns)
 
     def _com_at(self, time_ns: int) -> np.ndarray | None:
         """The trunk's CoM for a sample: that of 20 ms before it, if it is current.
 
         A newer one may come before or after the sample, so that runs would not be reproducible.
         """
-        later = self._later_coms
-        while later and later[0][0] <= time_ns - 20_000_000:
-            stamp_ns, offset = later.popleft()
-            self._com.set(offset, stamp_ns)
-        return self._com.current(time_ns)
+        at_ns = time_ns - 20_000_000
+        return self._com.current(at_ns) if self._com.age_s(at_ns) >= 0.0 else None
 
     def _on_joints(self, sample: JointSample) -> None:
         session, p, time_ns = self._session, self.parameters, sample.time_ns
