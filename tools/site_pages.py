@@ -327,7 +327,7 @@ def parameters(options: Any, prefix: str = "") -> Iterator[tuple[str, ...]]:
             limits = " to ".join(f"{b:g}" for b in bounds) or ", ".join(
                 about["choices"]
             )
-            shown = "" if value in ("", ()) else str(value)
+            shown = "" if value in ("", (), None) else str(value)
             yield name, shown, limits, "yes" * about["live"], about["description"]
 
 

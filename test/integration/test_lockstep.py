@@ -8,7 +8,6 @@ from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Header, String
 
 from com_model import Foot
-from com_ros.inputs import WrenchInputs
 from com_ros.parameters import RobotParameters
 from com_ros.robot_node import RobotNode
 
@@ -28,7 +27,7 @@ class Follower(RobotNode[RobotParameters]):
         feet = [Foot("tip", "left", np.empty((0, 2)), 0.0, "tip/wrench", "tip", 1)]
         self.follow_robot_description()
         self.subscribe(Imu, "imu", lambda *_: None)
-        self.follow_wrenches(feet, WrenchInputs(feet, 1.0))
+        self.follow_wrenches(feet)
         self.follow_joint_states(self._on_joints)
         self.joined = []
 

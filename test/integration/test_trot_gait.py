@@ -265,13 +265,13 @@ def test_feet_follow_a_good_estimate_only(bench, status):
         msg.status = other
         robot.world.send("trunk_com", msg, qos.stream(100))
         robot.world.spin_for(0.1)
-        assert not robot.node._later_coms
+        assert robot.node._com.value is None
     for _ in range(10):
         robot.sample()
     np.testing.assert_array_equal(robot.last.com_shift, [0.0, 0.0])
     msg.status = status
     robot.world.send("trunk_com", msg, qos.stream(100))
-    robot.world.spin_until(lambda: robot.node._later_coms, "trunk_com is received")
+    robot.world.spin_until(lambda: robot.node._com.value is not None, "it is received")
     for _ in range(100):
         robot.sample()
     assert robot.last.com_shift[1] == pytest.approx(0.05, abs=0.005)
@@ -284,7 +284,9 @@ def test_cmd_vel_is_obeyed_until_it_is_no_longer_sent(bench):
     gait, velocity = robot.node.session.gait, Twist()
     velocity.linear.x, velocity.angular.z = 0.2, 0.1
     robot.world.send("cmd_vel", velocity, qos.stream(1))
-    robot.world.spin_until(lambda: gait._wanted_velocity.any(), "cmd_vel is received")
+    received = robot.node._velocity
+    robot.world.spin_until(lambda: received.ever_received, "cmd_vel is received")
+    robot.sample()
     np.testing.assert_allclose(gait._wanted_velocity, [0.2, 0.0, 0.1])
     velocity.linear.x = 11.0
     robot.world.send("cmd_vel", velocity, qos.stream(1))

@@ -6,7 +6,6 @@ process can also be ended at any time, which is how it is cancelled; it writes n
 
 import os
 import resource
-import signal
 import subprocess
 import sys
 import threading
@@ -47,25 +46,8 @@ Fill = Callable[[Any, Any], None]
 """Puts what a task returned into an action's result."""
 
 
-@dataclass(frozen=True)
-class JobOutcome:
-    """How a computation ended.
-
-    Attributes:
-        value: what the task returned; None where it did not finish.
-        problem: why it did not finish and how to fix it; empty where it did.
-        trace: traceback of an unexpected error; else empty.
-        cancelled: whether it was cancelled.
-    """
-
-    value: Any = None
-    problem: str = ""
-    trace: str = ""
-    cancelled: bool = False
-
-
 class BackgroundJob:
-    """A task that runs in another process; its progress and outcome can be polled.
+    """A task that runs in another process, which a thread follows: see com_ros.jobs.
 
     Args:
         task: the computation; it and its result are pickled.
@@ -73,87 +55,68 @@ class BackgroundJob:
     Attributes:
         progress: fraction of the time that is over, 0 to 1.
         step: the current step in words, with the remaining time.
-        outcome: None while it runs.
     """
 
     def __init__(self, task: Task) -> None:
         self.progress, self.step = 0.0, "starting"
-        self._task = task
-        self.outcome: JobOutcome | None = None
-        self._cancelled = threading.Event()
+        self._task, self._cancelled = task, False
         self._process: subprocess.Popen[bytes] | None = None
-        self._lock = threading.Lock()
-        # Starting takes as long as the other process needs to load its libraries.
-        self._thread = threading.Thread(target=self._supervise, daemon=True)
-        self._thread.start()
 
     def cancel(self) -> None:
-        """Ends the computation at once."""
-        with self._lock:
-            self._cancelled.set()
-            if self._process is not None:
-                self._process.kill()
+        """Ends the computation at once, also one that has not begun."""
+        self._cancelled = True
+        if self._process is not None:  # else run() looks after it has set it
+            self._process.kill()
 
-    def wait(self, timeout: float | None = None) -> JobOutcome | None:
-        """Waits for the end of the computation.
-
-        Args:
-            timeout: s; None: without limit.
-
-        Returns:
-            The outcome; None if it still runs.
-        """
-        self._thread.join(timeout)
-        return self.outcome
-
-    def _supervise(self) -> None:
-        try:
-            self.outcome = self._run()
-        except Exception as error:
-            self.outcome = JobOutcome(
-                problem=f"no process could be started: {error}",
-                trace=traceback.format_exc(),
-            )
-
-    def _run(self) -> JobOutcome:
+    def run(self) -> Any:
         """Starts the process and follows it to its end.
 
         Not by multiprocessing: a child of that prints a traceback when its parent is killed while
-        it starts, and it runs the parent's main module again.
+        it starts, and it runs the parent's main module again. Starting takes as long as the other
+        process needs to load its libraries.
+
+        Returns:
+            What the task returned.
+
+        Raises:
+            IdentificationError: it did not finish; says why and how to fix it.
+            RuntimeError: a bug of the task, whose traceback is on stderr.
         """
-        own, other = Pipe()
+        (own, other), found = Pipe(), None
         script = f"from {__name__} import work; work({other.fileno()})"
-        # Ctrl-C goes to all processes of a terminal; this one is ended by cancel() only.
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        process = subprocess.Popen(
-            [sys.executable, "-c", script],
-            pass_fds=[other.fileno()],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        )
+        path = os.pathsep.join(filter(None, sys.path))
+        try:
+            process = subprocess.Popen(
+                [sys.executable, "-c", script],
+                pass_fds=[other.fileno()],
+                env={**os.environ, "PYTHONPATH": path},
+                start_new_session=True,  # Ctrl-C in a terminal does not reach it
+            )
+        except OSError as error:
+            raise IdentificationError(
+                f"no process could be started: {error}"
+            ) from error
         other.close()
         with own:
-            with self._lock:
-                self._process = process
-                if self._cancelled.is_set():
-                    process.kill()
-            outcome = self._follow(own)
+            self._process = process
+            if self._cancelled:
+                process.kill()
+            with suppress(EOFError, OSError):
+                own.send(self._task)
+                while (message := own.recv()) is not None:
+                    self.progress, self.step = message
+                found = own.recv()
             process.wait()
-        if self._cancelled.is_set():
-            return JobOutcome(problem="cancelled", cancelled=True)
-        return outcome or JobOutcome(
-            problem=f"the computation ended with code {process.returncode} before it was done: "
-            "look for a lack of memory"
-        )
-
-    def _follow(self, connection: Connection) -> JobOutcome | None:
-        with suppress(EOFError, OSError):
-            connection.send(self._task)
-            while True:
-                message = connection.recv()
-                if isinstance(message, JobOutcome):
-                    return message
-                self.progress, self.step = message
-        return None
+        if self._cancelled:
+            raise IdentificationError("cancelled")
+        if found is None:
+            raise IdentificationError(
+                f"the computation ended with code {process.returncode} before it was done: "
+                "look for a lack of memory"
+            )
+        if isinstance(found, Exception):
+            raise found
+        return found
 
 
 def work(descriptor: int) -> None:
@@ -182,12 +145,14 @@ def work(descriptor: int) -> None:
         send((float(fraction), step + left))
 
     try:
-        outcome = JobOutcome(task(report))
+        found = task(report)
     except ComModelError as error:
-        outcome = JobOutcome(problem=str(error))
+        found = IdentificationError(str(error))
     except Exception as error:
-        outcome = JobOutcome(problem=f"a bug: {error!r}", trace=traceback.format_exc())
-    send(outcome)
+        found = RuntimeError(f"a bug: {error!r}")
+        traceback.print_exc()
+    send(None)  # no more progress
+    send(found)
 
 
 def _watch(connection: Connection) -> None:

@@ -1,4 +1,4 @@
-"""Inputs other than joint_states: latest values by stamp, the IMU, the wrenches of the feet.
+"""Inputs but joint_states: latest values by stamp, IMU, wrenches of the feet, cmd_vel.
 
 The sign convention of a force sensor (the configuration's wrench sign) is undone here, for all
 nodes: the result is force and torque of the ground on the foot, in the axes and about the origin
@@ -13,13 +13,14 @@ from math import isfinite
 from typing import Generic, TypeVar
 
 import numpy as np
-from geometry_msgs.msg import WrenchStamped
+from geometry_msgs.msg import Twist, WrenchStamped
 from sensor_msgs.msg import Imu
 
 from com_model import Foot
 from com_model.arrays import Array
 from com_ros.conversions import NS_PER_S, imu_to_rotation, vector3_to_numpy
 from com_ros.exceptions import ConversionError
+from com_ros.stream import Faults
 
 T = TypeVar("T")
 
@@ -162,6 +163,39 @@ class InputWatch:
             return False
         self._reported = True
         return True
+
+
+class VelocityInput(InputWatch):
+    """Stores the latest velocity of cmd_vel; one that is implausible is a fault.
+
+    Args:
+        timeout_s: s without a message after which the velocity is 0.
+        faults: of the node.
+    """
+
+    def __init__(self, timeout_s: float, faults: Faults) -> None:
+        super().__init__(timeout_s)
+        self._faults, self._velocity = faults, np.zeros(3)
+
+    def receive(self, msg: Twist) -> None:
+        """Stores a message.
+
+        Args:
+            msg: linear.x and linear.y m/s, angular.z rad/s, axes of the walking robot.
+        """
+        velocity = np.array([msg.linear.x, msg.linear.y, msg.angular.z])
+        fastest = 10.0  # m/s and rad/s; larger values are implausible
+        if (np.abs(velocity) <= fastest).all():
+            self._velocity = velocity
+            self.received()
+        else:
+            fix = f"{velocity} m/s, m/s, rad/s: give at most {fastest:g}"
+            self._faults.add("implausible", "cmd_vel", fix)
+
+    @property
+    def current(self) -> Array:
+        """The velocity (3,): m/s forwards and to the left, rad/s; 0 where it is stale."""
+        return np.zeros(3) if self.stale else self._velocity
 
 
 # --- IMU -------------------------------------------------------------------------------------

@@ -15,8 +15,9 @@
 
 Types: bool, int, float, str, tuple[str, ...], tuple[float, ...]. A whole number is accepted as a
 float, a single string as a list of one, and both [] and [''] as the empty list (an empty list has
-no type in ROS). Fields of another kind (not `parameter(...)`, not a dataclass of such) are no
-parameters and keep their default.
+no type in ROS). Of a field like `float | None = parameter(None, ...)` 0.0 stands for None. Fields
+of another kind (not `parameter(...)`, not a dataclass of such) are no parameters and keep their
+default.
 """
 
 from collections.abc import Callable, Iterator
@@ -187,7 +188,7 @@ class _Spec:
     Attributes:
         name: full name, with the names of nested dataclasses before it.
         type: of the field.
-        default: value of the field.
+        default: value of the field; None: unset, which 0, 0.0 or "" stands for.
         description: unit and meaning.
         bounds: least and largest value, both allowed; None: any.
         choices: the texts that it may be; any where there are none.
@@ -223,7 +224,7 @@ class _Spec:
                 raise ParameterError(
                     self.name, value, f"give a value from {low:g} to {high:g}"
                 )
-        return result
+        return None if self.default is None and not result else result
 
     def _typed(self, value: Any) -> Any:
         if self.type is bool and isinstance(value, bool):
@@ -274,7 +275,7 @@ class _Spec:
 def _specs(base: Any, prefix: str = "") -> Iterator[_Spec]:
     hints = get_type_hints(type(base))
     for item in fields(base):
-        name, kind, default = (
+        name, hint, default = (
             prefix + item.name,
             hints[item.name],
             getattr(base, item.name),
@@ -283,8 +284,9 @@ def _specs(base: Any, prefix: str = "") -> Iterator[_Spec]:
             if is_dataclass(default):
                 yield from _specs(default, prefix=f"{name}.")
             continue
-        if kind not in _TYPE_NAMES:
-            raise TypeError(f"parameter '{name}': no ROS parameter has the type {kind}")
+        kind = next((kind for kind in _TYPE_NAMES if hint in (kind, kind | None)), None)
+        if kind is None:
+            raise TypeError(f"parameter '{name}': no ROS parameter has the type {hint}")
         yield _Spec(name=name, type=kind, default=default, **item.metadata)
 
 
@@ -306,8 +308,9 @@ def _declare_one(node: Node, spec: _Spec) -> Any:
         spec.name, _to_ros(spec.default), ParameterDescriptor(dynamic_typing=True)
     ).value
     node.undeclare_parameter(spec.name)
-    value = spec.convert(spec.default if given is None else given)
-    ros_value = _to_ros(value)
+    found = spec.default if given is None else given
+    value = None if found is None else spec.convert(found)
+    ros_value = spec.type() if value is None else _to_ros(value)
     # An empty list has no type of its own, so it can only be declared dynamically typed.
     descriptor = spec.descriptor(dynamic=ros_value == [])
     node.declare_parameter(spec.name, ros_value, descriptor, ignore_override=True)

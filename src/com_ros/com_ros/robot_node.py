@@ -8,14 +8,15 @@
         def __init__(self, **options):
             super().__init__("my_node", Parameters, **options)      # self.parameters, self.log
             self._config = self.require_config("its feet")            # its configuration
-            self._wrenches = WrenchInputs(self._config.feet, self.parameters.wrench_timeout)
             self._output = self.create_publisher(CenterOfMass, "com", qos.RESULT)
             self.follow_robot_description()                          # calls use_model
-            self.follow_joint_states(self._on_joints, rate_hz=100.0) # calls it with a JointSample
-            self.follow_wrenches(self._config.feet, self._wrenches)
-            self.subscribe(Imu, "imu", self._on_imu)                 # (msg, time_ns); best effort
+            self.follow_joint_states(self._on_joints)                # calls it with a JointSample
+            self._wrenches = self.follow_wrenches(self._config.feet) # what is current at a time
+            self._imu = self.follow_imu()
+            self.subscribe(TrunkCom, "trunk_com", self._on_com)      # (msg, time_ns); best effort
             self.serve_trigger("~/start", self._start)               # returns or raises the text
             self.create_steady_timer(0.1, self._on_display)
+            self._jobs = self.background_jobs()                      # .do(work, then), com_ros.jobs
 
         def use_model(self, model):        # each new model, with the configuration's sole frames;
                                            # raise to keep the one before
@@ -31,10 +32,12 @@ In setup.cfg: my_node = my_package.nodes.my_node:MyNode.main
 
 What the base does: the robot description from the parameter or the latched topic, a new one swaps
 the model; joint_states by name, each defect named, stale ones reported; one throttled warning for
-each thing that is missing; rate and latency in /diagnostics; timeouts and other live parameters
-checked, applied and refused with the reason. An exception in a callback is a bug that is reported
-with its traceback, and ends no node: the message is dropped, the request refused, the timer called
-again. A timer that raises an error of the suite ends the node, which cannot work with what it has.
+each thing that is missing; rate and latency in /diagnostics; live parameters checked, applied and
+refused with the reason: joint_timeout, wrench_timeout, imu_timeout and cmd_vel_timeout to the
+inputs, rate_hz to the samples of joint_states, the others by apply_parameters. An exception in a
+callback is a bug that is reported with its traceback, and ends no node: the message is dropped, the
+request refused, the timer called again. A timer that raises an error of the suite ends the node,
+which cannot work with what it has.
 
 Every stamped message goes through com_ros.stream first: a node that is too slow uses the newest
 one, stamps that jump are held back (com_ros.stream), bytes that are no message and numbers that
@@ -53,13 +56,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from geometry_msgs.msg import WrenchStamped
+from geometry_msgs.msg import Twist, WrenchStamped
 from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import InvalidHandle
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.service import Service
-from rclpy.subscription import Subscription
 from rclpy.timer import Timer
 from sensor_msgs.msg import Imu, JointState
 from std_srvs.srv import Trigger
@@ -67,16 +69,25 @@ from std_srvs.srv import Trigger
 from com_model import Foot, RobotConfig, RobotModel
 from com_model.checks.config_check import config_warnings
 from com_model.exceptions import ComModelError
-from com_ros import diagnostics
+from com_ros import diagnostics, qos
 from com_ros.conversions import stamp_to_ns
 from com_ros.diagnostics import Diagnosis, ThrottledLog
 from com_ros.exceptions import ComRosError, ParameterError
 from com_ros.input_limits import InputBounds
-from com_ros.inputs import ImuPairing, InputWatch, Paired, WrenchInputs, imu_to_values
+from com_ros.inputs import (
+    ImuInput,
+    ImuPairing,
+    InputWatch,
+    Paired,
+    VelocityInput,
+    WrenchInputs,
+    imu_to_values,
+)
+from com_ros.jobs import BackgroundJobs
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.lockstep import LockstepAnswers
 from com_ros.main import run
-from com_ros.parameters import AssumedJoints, JointTimeout, RobotParameters, declare
+from com_ros.parameters import AssumedJoints, RobotParameters, declare
 from com_ros.raw_messages import Reader
 from com_ros.robot_description import RobotDescription
 from com_ros.services import answering
@@ -129,10 +140,13 @@ class RobotNode(Node, Generic[P]):
         self.faults = Faults(self.log)
         self.joints: JointInput | None = None
         self._backlogs: list[Backlog] = []
+        self._threads: list[BackgroundJobs] = []
         self._bounds = InputBounds(self.parameters.input_limits)
         self._bounded: JointInput | None = None
-        timeout_s = self._joint_timeout
-        self.joint_watch = InputWatch(timeout_s)
+        # by the name of the parameter that says when a value is stale
+        self._inputs: list[tuple[str, ImuInput | WrenchInputs | InputWatch]] = []
+        self.joint_watch = InputWatch(self._timeout("joint_timeout"))
+        self._inputs.append(("joint_timeout", self.joint_watch))
         self.meter = diagnostics.RateMeter()
         self.lockstep = LockstepAnswers(self)
         self.description = RobotDescription(
@@ -142,10 +156,11 @@ class RobotNode(Node, Generic[P]):
         self._flush: Callable[[], None] = lambda: None
         self._on_sample: Callable[[JointSample], None] = lambda _: None
         self._handles_problems = False
-        self._rate = RateLimit(math.inf)
+        self._rate = RateLimit(self._sample_rate)
         self._simulated_time = self.get_parameter("use_sim_time").value
         self._diagnostics = diagnostics.Diagnostics(self, subject or name)
-        self.create_steady_timer(min(timeout_s / 4.0, 0.25), self._on_watch)
+        period_s = min(self.joint_watch.timeout_s / 4.0, 0.25)
+        self.create_steady_timer(period_s, self._on_watch)
         self.create_steady_timer(1.0, self._on_diagnostics)
 
     # --- to be overridden ----------------------------------------------------------------------
@@ -246,24 +261,22 @@ class RobotNode(Node, Generic[P]):
         self,
         on_sample: Callable[[JointSample], None],
         *,
-        rate_hz: float = math.inf,
         depth: int = 1,
         with_problems: bool = False,
     ) -> None:
         """Subscribes joint_states; `self.joints` sorts them by name.
 
+        With a parameter rate_hz, samples that arrive more often by their stamps are left out.
         A sample whose `error` is set, or that arrives without a model, causes a warning and does
         not count as received, so that unusable joint_states time out.
 
         Args:
             on_sample: called with each sample that is due.
-            rate_hz: 1/s by the stamps; samples that arrive more often are left out. inf: none.
             depth: number of messages that may wait while the node is busy.
             with_problems: on_sample gets samples with an `error` too, and they count as
                 received.
         """
         self._on_sample, self._handles_problems = on_sample, with_problems
-        self._rate = RateLimit(rate_hz)
         on_jump, use = (self._restart, self.joint_watch.extend), self._on_joint_states
         self._joint_states = self._subscribe(
             JointState, "joint_states", use, depth, *on_jump
@@ -304,19 +317,58 @@ class RobotNode(Node, Generic[P]):
         self._flush = lambda: use(pairing.flush())
 
     def follow_wrenches(
-        self, feet: Sequence[Foot], inputs: WrenchInputs, depth: int = 1
-    ) -> None:
+        self,
+        feet: Sequence[Foot],
+        depth: int = 1,
+        *,
+        listens: bool = True,
+        timeout: str = "wrench_timeout",
+    ) -> WrenchInputs:
         """Subscribes the wrench topics of some feet.
 
         Args:
-            feet: of the configuration, in the order of `inputs`.
-            inputs: stores the messages by the feet's indices.
+            feet: of the configuration.
             depth: number of messages of each foot that may wait while the node is busy.
+            listens: false: nothing is subscribed.
+            timeout: parameter that says when a wrench is stale.
+
+        Returns:
+            The wrenches, in the order of the feet.
         """
-        for index, foot in enumerate(feet):
+        inputs = WrenchInputs(feet, self._timeout(timeout))
+        self._inputs.append((timeout, inputs))
+        for index, foot in enumerate(feet if listens else ()):
             self.subscribe(
                 WrenchStamped, foot.wrench_topic, partial(inputs.update, index), depth
             )
+        return inputs
+
+    def follow_imu(self, *, listens: bool = True, **texts: str) -> ImuInput:
+        """Subscribes imu.
+
+        Args:
+            listens: false: nothing is subscribed.
+            **texts: for the messages, see ImuInput.
+
+        Returns:
+            The readings; the parameter imu_timeout says when one is stale.
+        """
+        imu = ImuInput(self._timeout("imu_timeout"), **texts)
+        self._inputs.append(("imu_timeout", imu))
+        if listens:
+            self.subscribe(Imu, "imu", imu.update)
+        return imu
+
+    def follow_velocity(self) -> VelocityInput:
+        """Subscribes cmd_vel.
+
+        Returns:
+            The velocity; the parameter cmd_vel_timeout says when it is stale.
+        """
+        velocity = VelocityInput(self._timeout("cmd_vel_timeout"), self.faults)
+        self._inputs.append(("cmd_vel_timeout", velocity))
+        self.subscribe_with(Twist, "cmd_vel", velocity.receive, qos.stream(1))
+        return velocity
 
     def subscribe(
         self,
@@ -341,7 +393,7 @@ class RobotNode(Node, Generic[P]):
         topic: str,
         callback: Callable[[Any], None],
         profile: QoSProfile,
-    ) -> Subscription:
+    ) -> None:
         """Subscribes with another quality of service, without the checks of com_ros.stream.
 
         Args:
@@ -350,15 +402,7 @@ class RobotNode(Node, Generic[P]):
             callback: called with each message; an exception drops the message.
             profile: quality of service.
         """
-        return self.create_subscription(kind, topic, self._guarded(callback), profile)
-
-    def set_sample_rate(self, rate_hz: float) -> None:
-        """Changes the rate of follow_joint_states.
-
-        Args:
-            rate_hz: 1/s by the stamps; inf: every sample.
-        """
-        self._rate.set(rate_hz)
+        self.create_subscription(kind, topic, self._guarded(callback), profile)
 
     @property
     def too_slow(self) -> str:
@@ -448,6 +492,17 @@ class RobotNode(Node, Generic[P]):
         clock = Clock(clock_type=ClockType.STEADY_TIME)
         return self.create_timer(period_s, callback, clock=clock)
 
+    def background_jobs(self) -> BackgroundJobs:
+        """Makes a thread for long computations, which ends with the node."""
+        self._threads.append(BackgroundJobs(self))
+        return self._threads[-1]
+
+    def destroy_node(self) -> None:
+        """Waits for the computation that runs in each thread, then destroys the node."""
+        for jobs in self._threads:
+            jobs.close()
+        super().destroy_node()
+
     # --- inside --------------------------------------------------------------------------------
     def _subscribe(
         self,
@@ -491,7 +546,8 @@ class RobotNode(Node, Generic[P]):
             for warning in config_warnings(model, self.config):
                 self.get_logger().warning(warning)
         assumed = self.assumed_joints(model)
-        joints = JointInput(model.joint_names, self._joint_timeout, assumed)
+        timeout_s = self._timeout("joint_timeout")
+        joints = JointInput(model.joint_names, timeout_s, assumed)
         self.use_model(model)
         self.joints = joints
         self._set_bounds(self.parameters, model)
@@ -505,18 +561,24 @@ class RobotNode(Node, Generic[P]):
             self.joints.restart()
         self.on_restart(jump_s)
 
+    def _timeout(self, name: str) -> float:
+        """A timeout by the name of its parameter, s."""
+        return float(getattr(self.parameters, name, 1.0))
+
     @property
-    def _joint_timeout(self) -> float:
-        p = self.parameters
-        return p.joint_timeout if isinstance(p, JointTimeout) else 1.0
+    def _sample_rate(self) -> float:
+        """Highest rate of samples of joint_states, 1/s."""
+        return float(getattr(self.parameters, "rate_hz", math.inf))
 
     def _change_parameters(self, new: P) -> None:
         self.apply_parameters(new)
         self._set_bounds(new, self.description.model)
         self.parameters = new
-        self.joint_watch.timeout_s = self._joint_timeout
+        self._rate.set(self._sample_rate)
+        for name, inputs in self._inputs:
+            inputs.timeout_s = self._timeout(name)
         if self.joints is not None:
-            self.joints.timeout_s = self._joint_timeout
+            self.joints.timeout_s = self.joint_watch.timeout_s
 
     def _on_joint_states(self, msg: JointState, time_ns: int) -> None:
         sample = self._sample(msg, time_ns)

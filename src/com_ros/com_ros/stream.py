@@ -133,6 +133,8 @@ class StampGate:
 class RateLimit:
     """Leaves out samples that arrive more often than a rate, by their times.
 
+    The rate is kept on average too where samples come a little early or late.
+
     Args:
         rate_hz: 1/s; inf: no limit.
     """
@@ -159,13 +161,12 @@ class RateLimit:
         Args:
             time_ns: ns, of the sample.
         """
-        if (
-            self._period_ns
-            and self._next_ns - self._period_ns - JUMP_NS < time_ns < self._next_ns
-        ):
-            return False
+        early_ns, period_ns = self._next_ns - time_ns, self._period_ns
         # a sample may be early by 0.5 ms and still be due
-        self._next_ns = time_ns + self._period_ns - 500_000
+        if period_ns and 500_000 < early_ns < period_ns + JUMP_NS:
+            return False
+        steady = abs(early_ns) < period_ns  # else samples begin, or have paused
+        self._next_ns = period_ns + (self._next_ns if steady else time_ns)
         return True
 
 

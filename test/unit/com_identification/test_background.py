@@ -2,15 +2,17 @@
 
 import importlib
 import os
+import re
 import resource
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from com_identification.background import BackgroundJob, analyse_walk, time_left
-from com_identification.exceptions import PostureError
+from com_identification.exceptions import IdentificationError, PostureError
 
 pytestmark = pytest.mark.slow
 
@@ -18,7 +20,7 @@ PATIENCE = 250.0  # s, of a busy machine: nothing here takes that long
 
 # A module that another process can import, too.
 TASKS = """
-import os, resource, signal, time
+import os, resource, signal, threading, time
 from com_identification.background import BackgroundJob
 from com_identification.exceptions import PostureError
 
@@ -50,6 +52,7 @@ class Lasts:
 
 def main():
     job = BackgroundJob(Lasts())
+    threading.Thread(target=job.run).start()
     while not job.step.isdigit():
         time.sleep(0.01)
     print(job.step, flush=True)
@@ -82,10 +85,7 @@ def runs(pid):
 
 def test_a_result_comes_from_another_process(tasks):
     job = BackgroundJob(tasks.Pid())
-    assert job.outcome is None
-    outcome = job.wait(PATIENCE)
-    assert outcome.problem == ""
-    assert outcome.value != os.getpid()
+    assert job.run() != os.getpid()
     assert (job.progress, job.step) == (0.5, "half")
 
 
@@ -93,10 +93,10 @@ def test_a_nodes_limit_of_memory_is_not_that_of_its_computations(tasks):
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (2**40, hard))
     try:
-        outcome = BackgroundJob(tasks.Memory()).wait(PATIENCE)
+        found = BackgroundJob(tasks.Memory()).run()
     finally:
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
-    assert outcome.value == (hard, hard)
+    assert found == (hard, hard)
 
 
 def test_analyse_walk_reports_its_progress():
@@ -125,11 +125,12 @@ def test_analyse_walk_reports_its_progress():
         ),
     ],
 )
-def test_what_went_wrong_is_reported(tasks, name, problem, trace):
-    outcome = BackgroundJob(getattr(tasks, name)()).wait(PATIENCE)
-    assert problem in outcome.problem
-    assert (trace in outcome.trace) if trace else not outcome.trace
-    assert not outcome.cancelled
+def test_what_went_wrong_is_reported(tasks, name, problem, trace, capfd):
+    kind = RuntimeError if trace else IdentificationError
+    with pytest.raises(kind, match=re.escape(problem)):
+        BackgroundJob(getattr(tasks, name)()).run()
+    errors = capfd.readouterr().err
+    assert (trace in errors) if trace else not errors
 
 
 @pytest.mark.parametrize(
@@ -150,13 +151,16 @@ def test_the_time_that_is_left_is_said_where_it_is_known_and_long(
 
 
 def test_it_can_be_cancelled_at_any_moment(tasks):
-    early = BackgroundJob(tasks.Lasts())
+    early, late = BackgroundJob(tasks.Lasts()), BackgroundJob(tasks.Lasts())
     early.cancel()
-    assert early.wait(PATIENCE).cancelled
-    late = BackgroundJob(tasks.Lasts())
-    wait_for(lambda: late.step.isdigit())
-    late.cancel()
-    assert late.wait(PATIENCE).cancelled
+    with pytest.raises(IdentificationError, match="cancelled"):
+        early.run()
+    with ThreadPoolExecutor(1) as pool:
+        end = pool.submit(late.run)
+        wait_for(lambda: late.step.isdigit())
+        late.cancel()
+        with pytest.raises(IdentificationError, match="cancelled"):
+            end.result(PATIENCE)
     assert not runs(int(late.step))
 
 
@@ -180,8 +184,8 @@ def test_it_ends_without_a_traceback_when_its_parent_is_killed_at_the_start(
 ):
     script = tmp_path / "parent.py"
     script.write_text(
-        "import time, background_tasks as tasks\njob = tasks.BackgroundJob(tasks.Lasts())\n"
-        "print('started', flush=True)\ntime.sleep(3600.0)"
+        "import background_tasks as tasks\njob = tasks.BackgroundJob(tasks.Lasts())\n"
+        "print('started', flush=True)\njob.run()"
     )
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen([sys.executable, script], **pipes) as parent:

@@ -63,6 +63,19 @@ def test_what_people_write_is_understood(make_node):
     assert values.noise.position == 1.0
 
 
+@dataclass(frozen=True)
+class Open:
+    height: float | None = live_parameter(None, "m; 0: by the robot", (0.0, 1.0))
+
+
+def test_zero_stands_for_what_is_left_open(make_node):
+    node = make_node()
+    assert declare(node, Open) == Open(None)
+    assert node.get_parameter("height").value == 0.0
+    assert declare(make_node(height=0.0), Open) == Open(None)
+    assert declare(make_node(height=0.5), Open) == Open(0.5)
+
+
 @pytest.mark.parametrize("empty", [[], [""], ""])
 def test_every_way_to_write_no_feet(make_node, empty):
     assert declare(make_node(feet=empty), Parameters).feet == ()

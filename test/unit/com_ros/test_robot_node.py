@@ -27,18 +27,17 @@ URDF = """<robot name="arm"><link name="base"/><link name="tip"><inertial><mass 
 @dataclass(frozen=True)
 class Parameters(RobotParameters, JointTimeout):
     gain: float = live_parameter(2.0, "1/s", (0.0, 10.0))
+    rate_hz: float = live_parameter(1e9, "of the samples, 1/s", (1.0, 1e9))
     feet: tuple[str, ...] = parameter((), "structural")
 
 
 class ArmNode(RobotNode[Parameters]):
-    def __init__(self, with_problems=False, rate_hz=float("inf"), **options):
+    def __init__(self, with_problems=False, **options):
         super().__init__("arm", Parameters, **options)
         self.samples, self.timeouts, self.imus, self.restarts = [], [], [], 0
         self.model = None
         self.follow_robot_description()
-        self.follow_joint_states(
-            self.samples.append, rate_hz=rate_hz, with_problems=with_problems
-        )
+        self.follow_joint_states(self.samples.append, with_problems=with_problems)
         self.subscribe(Imu, "imu", lambda msg, time_ns: self.imus.append(time_ns))
         self.serve_trigger("~/start", self.start)
 
@@ -113,11 +112,11 @@ def test_without_a_model_the_problem_is_what_is_waited_for(make_arm):
 
 
 def test_samples_that_come_too_often_are_left_out(make_arm):
-    node = make_arm(rate_hz=100.0)
+    node = make_arm({"rate_hz": 100.0})
     for t in range(0, 40, 2):
         receive(node, joints(t))
     assert [(s.time_ns // MS) % 1000 for s in node.samples] == [0, 10, 20, 30]
-    node.set_sample_rate(1000.0)
+    node.set_parameters([rclpy.Parameter("rate_hz", value=1000.0)])
     receive(node, joints(50))
     receive(node, joints(51))
     assert len(node.samples) == 6
@@ -276,7 +275,7 @@ def test_stamps_of_zero_before_the_clock_starts_are_no_fault(make_arm):
 
 @pytest.mark.parametrize("jump_ms", [-20_000, 9_000])
 def test_stamps_that_jump_for_good_begin_again(make_arm, jump_ms):
-    node = make_arm(rate_hz=100.0)
+    node = make_arm({"rate_hz": 100.0})
     for t in range(50):
         receive(node, joints(t))
     for t in range(300):

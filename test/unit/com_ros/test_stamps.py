@@ -127,3 +127,10 @@ def test_a_rate_limit_leaves_out_and_begins_again():
     assert limit.due(10**12 - S)  # by more than a late message
     limit.restart()
     assert limit.due(10**12 - S + MS)
+
+
+def test_a_rate_is_kept_where_samples_are_irregular_or_no_multiple_of_it():
+    late, seldom = RateLimit(50.0), RateLimit(300.0)
+    used = [late.due(10**12 + i * 5 * MS + i % 3 * MS) for i in range(4000)]
+    assert sum(used) == 1000
+    assert sum(seldom.due(10**12 + i * MS) for i in range(1000)) == 300

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from com_control.command_guard import CommandGuard, GuardOptions
 from com_control.exceptions import MotionError
 from com_control.motion.motion import Motion, MotionLayout, PathTiming, plan_approach
-from com_model.arrays import Array, as_array
+from com_model.arrays import as_array
 from com_model.joint_path import JointPath
 from com_model.parameters import parameter
 
@@ -111,10 +111,11 @@ class Player:
             ),
         )
         self._motion: Motion | None = None
-        # the motion's curve, and the way to its first row from time 0
-        self._file: JointPath | None = None
-        self._approach: JointPath | None = None
-        self._timing: PathTiming | None = None
+        # the way to the first row from time 0, then the motion; None: it was not played yet
+        self._path: JointPath | None = None
+        self._timing = PathTiming(0.0, self._options.stop_time)
+        # on the path, s: where the way ends, and where the motion's time is 0
+        self._way_end = self._begin = 0.0
         self._time = self._due = 0.0  # of the last step, and of its first target
         self._held = np.full(len(layout.joints), np.nan)  # where joints were sent last
 
@@ -133,9 +134,9 @@ class Player:
             raise MotionError(
                 "the motion's joints are not those of the layout, in its order"
             )
-        path = motion.path
+        _ = motion.path  # raises where there are no rows
         self._change_file(name, MotionPhase.READY, "")
-        self._motion, self._file = motion, path
+        self._motion = motion
 
     def refuse(self, name: str, reason: str) -> None:
         """Unloads the motion and sets the state REFUSED.
@@ -152,7 +153,7 @@ class Player:
     def _change_file(self, name: str, state: MotionPhase, reason: str) -> None:
         if self.state in UNDER_WAY:
             raise MotionError(f"{self.name} is being played: stop it first")
-        self._motion = self._file = self._timing = None
+        self._motion = self._path = None
         self.name, self.state, self.reason = name, state, reason
 
     # --- requests ------------------------------------------------------------------------------
@@ -170,13 +171,13 @@ class Player:
             MotionError: nothing is loaded, it is being played already, or the positions are
                 unknown or implausible.
         """
-        if self._file is None:
+        if self._motion is None:
             raise MotionError(self.reason or "no motion is loaded: load one")
         if self.state in UNDER_WAY:
             raise MotionError(
                 "it is being played: stop it first, or resume it when it is paused"
             )
-        options, first = self._options, self._file.q[0]
+        options, motion = self._options, self._motion.path
         measured = as_array("measured", measured, (len(self._layout.joints),))
         self.guard.restart()
         if np.isfinite(measured).all() and (
@@ -188,8 +189,9 @@ class Player:
         start = np.where(
             held, self._held, measured
         )  # where a joint is held near to where it is
-        way = plan_approach(self._layout, start, first, options.approach_fraction)
-        self._approach = way
+        way = plan_approach(self._layout, start, motion.q[0], options.approach_fraction)
+        self._way_end, self._begin = way.end, way.end - float(motion.time[0])
+        self._path = way.followed_by(motion.shifted(self._begin))
         self._timing = PathTiming(time + options.horizon, options.stop_time)
         self._timing.change(time + options.horizon, 1.0)
         self._time, self._due = time, time + options.horizon
@@ -259,7 +261,7 @@ class Player:
             The next targets of the joints `driven`, times from that of the step on, that end at
             rest; None: the joints stand.
         """
-        if self._timing is None:
+        if self._path is None:
             return None
         time = max(time, self._time)
         self.guard.measure(
@@ -273,7 +275,7 @@ class Player:
         if not moving and self.state is not MotionPhase.PAUSED:
             return None
         self._settle(self._due)
-        return self._targets() if moving else None
+        return self._targets(self._path) if moving else None
 
     def _check_gap(self, time: float) -> None:
         gap = time - self._time
@@ -287,24 +289,20 @@ class Player:
 
     def _catch_up(self, time: float) -> None:
         """Continues from the tail, which the drives have followed without further commands."""
-        assert self._timing is not None  # noqa: S101 - the caller has looked
         rate = self._timing.goal
         if time > self._due and rate > 0.0:
             self._change(self._due, 0.0)
             self._change(time, rate)
 
     def _change(self, time: float, rate: float) -> None:
-        assert self._timing is not None  # noqa: S101 - it is under way
         if self._timing.goal != rate:
             self._timing.change(time, rate)
 
     def _settle(self, due: float) -> None:
         """Updates the state for the time of the next target."""
-        assert self._timing is not None  # noqa: S101 - it is under way
-        assert self._approach is not None and self._file is not None  # noqa: S101, PT018
+        assert self._path is not None  # noqa: S101 - it is under way
         place, still = self._timing.progress(due), self._timing.goal == 0.0
-        length = self._approach.end + self._file.end - float(self._file.time[0])
-        over, at_rest = place >= length, still and due >= self._timing.settled
+        over, at_rest = place >= self._path.end, still and due >= self._timing.settled
         if self.state is MotionPhase.STOPPING:
             self.state = MotionPhase.READY if over or at_rest else MotionPhase.STOPPING
         elif over:
@@ -312,7 +310,7 @@ class Player:
         elif still:
             self.state = MotionPhase.PAUSED if at_rest else MotionPhase.PAUSING
         else:
-            near = place < self._approach.end
+            near = place < self._way_end
             self.state = MotionPhase.APPROACHING if near else MotionPhase.PLAYING
 
     # --- progress ------------------------------------------------------------------------------
@@ -343,47 +341,34 @@ class Player:
     @property
     def rate(self) -> float:
         """Playing rate: 1 as in the file, 0 at rest."""
-        return (
-            self._timing.rate(self._due)
-            if self._timing and self.state in MOVING
-            else 0.0
-        )
+        return self._timing.rate(self._due) if self.state in MOVING else 0.0
 
     def _motion_time(self) -> float | None:
         """Time in the motion of the next target, s; None: not played, or still on the way."""
-        if self._timing is None or self._approach is None or self._file is None:
+        place = self._timing.progress(self._due)
+        if self._path is None or place < self._way_end:
             return None
-        beyond = self._timing.progress(self._due) - self._approach.end
-        return None if beyond < 0.0 else float(self._file.time[0]) + beyond
-
-    def _sample(self, place: float, rate: float) -> tuple[Array, Array]:
-        """Positions (k,) and velocities (k,) at a place of the way and the motion, s at rate 1."""
-        assert self._approach is not None and self._file is not None  # noqa: S101, PT018
-        path, t = self._approach, place
-        if place >= path.end:
-            path, t = self._file, float(self._file.time[0]) + place - path.end
-        position, velocity = path.sample(t)
-        return position, rate * velocity
+        return place - self._begin
 
     @property
     def driven(self) -> tuple[str, ...]:
         """Names of the joints that the motion drives; empty for no motion."""
         return () if self._motion is None else self._motion.driven
 
-    def _targets(self) -> JointPath:
+    def _targets(self, path: JointPath) -> JointPath:
         """The next target, and the tail after it that comes to rest."""
-        assert self._timing is not None and self._motion is not None  # noqa: S101, PT018
         due, tail = self._due, copy(self._timing)
         if tail.goal > 0.0:
             tail.change(due, 0.0)
         left = max(tail.settled - due, 0.0)
         times = due + np.linspace(0.0, left, 9 if left > 0.0 else 1)
-        points = [self._sample(tail.progress(t), tail.rate(t)) for t in times.tolist()]
-        drive = np.isfinite(self._motion.positions[0])
+        points = [path.sample(tail.progress(t)) for t in times.tolist()]
+        rates = np.array([tail.rate(t) for t in times.tolist()])
+        drive = np.isfinite(path.q[-1])  # of the others the motion has no positions
         positions, velocities = self.guard.limit(
             times,
-            np.array([x for x, _ in points]),
-            np.array([v for _, v in points]),
+            np.array([q for q, _ in points]),
+            rates[:, None] * np.array([qd for _, qd in points]),
             drive,
         )
         if self.guard.held:

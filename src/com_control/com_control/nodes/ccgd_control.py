@@ -226,7 +226,7 @@ class WalkControl:
         Returns:
             Why not; "" when it is being planned.
         """
-        whole = request.with_defaults(self.settings.walk.request())
+        whole = request.with_defaults(self.settings.walk)
         return self.begin_planned(
             robot, lambda posture: robot.walker.plan(whole, posture)
         )

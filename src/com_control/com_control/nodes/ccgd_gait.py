@@ -39,9 +39,6 @@ rest and sends no more commands. Parameters: see ccgd_parameters.Parameters.
 from functools import partial
 from typing import Any
 
-from geometry_msgs.msg import Twist
-from sensor_msgs.msg import Imu
-
 from com_control.nodes.ccgd_control import WalkControl, WalkingRobot
 from com_control.nodes.ccgd_output import NO_STEP, WalkOutput, msg_to_request
 from com_control.nodes.ccgd_parameters import Parameters
@@ -63,8 +60,7 @@ from com_ros import diagnostics, qos
 from com_ros.conversions import ns_to_stamp
 from com_ros.diagnostics import Diagnosis
 from com_ros.exceptions import ComRosError, ParameterError
-from com_ros.inputs import ImuInput, WrenchInputs
-from com_ros.jobs import BackgroundJobs, DeferredService, Reply
+from com_ros.jobs import DeferredService, Reply
 from com_ros.joint_input import JointSample
 from com_ros.raw_messages import TrajectoryWriter
 from com_ros.robot_node import RobotNode
@@ -94,27 +90,25 @@ class CcgdGaitNode(RobotNode[Parameters]):
         feet = [
             f for side in ("left", "right") for f in self._config.feet if f.side == side
         ]
-        self._wrenches = WrenchInputs(feet, p.wrench_timeout)
-        self._imu = ImuInput(p.imu_timeout, otherwise="leave imu unconnected")
-        self._jobs = BackgroundJobs(self)
+        self._imu = self.follow_imu(otherwise="leave imu unconnected")
+        self._wrenches = self.follow_wrenches(feet, listens=p.use_wrench)
+        self._jobs = self.background_jobs()
         self.lockstep.held = lambda: self._jobs.busy
         self._output = WalkOutput(self, p)
         log = self.get_logger()
         self._control = WalkControl(
             p, TrajectoryWriter(self), self._jobs, self.joint_watch, log
         )
-        self._follower = VelocityFollower(self._control, self._jobs, log)
+        self._follower = VelocityFollower(
+            self._control, self._jobs, log, self.follow_velocity()
+        )
         self._display_rate = RateLimit(p.display_rate_hz)
         self.follow_robot_description()
-        self.subscribe(Imu, "imu", self._imu.update)
-        if p.use_wrench:
-            self.follow_wrenches(feet, self._wrenches)
         self.subscribe_with(WalkGoal, "gait/footsteps", self._on_goal, qos.RESULT)
-        self.follow_joint_states(self._on_joints, rate_hz=p.rate_hz)
-        self.subscribe_with(Twist, "cmd_vel", self._on_velocity, qos.stream(1))
+        self.follow_joint_states(self._on_joints)
         period = 1.0 / p.display_rate_hz
         make_state = self._output.make_state
-        self._actions = WalkActions(self, self._control, self._ask, make_state, period)
+        WalkActions(self, self._control, self._ask, make_state, period)
         DeferredService(self, PlanWalk, "~/plan_walk", self._on_plan)
         DeferredService(self, SolveComIk, "~/solve_com_ik", self._on_solve)
         StiffnessCalibration(self, self._control, self._jobs, lambda: self.waiting)
@@ -123,12 +117,6 @@ class CcgdGaitNode(RobotNode[Parameters]):
             lambda: self._control.stop("stopped by ~/stop"),
             "stands, or will with both feet down",
         )
-
-    def destroy_node(self) -> None:
-        """Waits for the planner, then destroys action server and node."""
-        self._jobs.close()
-        self._actions.destroy()
-        super().destroy_node()
 
     def use_model(self, model: RobotModel) -> None:
         """Starts with a new model.
@@ -162,11 +150,6 @@ class CcgdGaitNode(RobotNode[Parameters]):
         if self._control.robot is not None:
             self._control.robot.apply(new)
         self._control.settings = new
-        self._wrenches.timeout_s, self._imu.timeout_s = (
-            new.wrench_timeout,
-            new.imu_timeout,
-        )
-        self.set_sample_rate(new.rate_hz)
         self._display_rate.set(new.display_rate_hz)
 
     # --- inputs --------------------------------------------------------------------------------
@@ -214,10 +197,6 @@ class CcgdGaitNode(RobotNode[Parameters]):
         if reason:
             self.get_logger().error(f"gait/footsteps refused: {reason}")
 
-    def _on_velocity(self, msg: Twist) -> None:
-        if problem := self._follower.receive(msg):
-            self.faults.add("implausible", "cmd_vel", problem)
-
     def _ask(self, msg: WalkGoal) -> str:
         """Begins the walk of a goal; returns why not, or ""."""
         if self._control.robot is None:
@@ -234,7 +213,7 @@ class CcgdGaitNode(RobotNode[Parameters]):
         if robot is None:
             reply(PlanWalk.Response(reason=self.waiting, step=NO_STEP))
             return
-        reading, defaults = robot.reading, self.parameters.walk.request()
+        reading, defaults = robot.reading, self.parameters.walk
         posture = robot.biped.posture
         if reading is not None:
             posture = robot.session.commanded_posture(reading.position)

@@ -3,65 +3,19 @@
 from dataclasses import dataclass, field
 
 from com_control.command_guard import GuardOptions
-from com_control.walking.walk import METHODS, WalkRequest
+from com_control.walking.walk import WalkRequest
 from com_control.walking.walk_monitor import CheckLimits
 from com_ros.parameters import SensorParameters, WrenchSource, live_parameter, parameter
 
-
-@dataclass(frozen=True)
-class WalkDefaults:
-    """Parameters walk.*, for values that a goal leaves open; 0: the configuration's or derived."""
-
-    steps: int = live_parameter(
-        6, "of which the last sets both feet side by side", (0, 10000)
-    )
-    step_length: float = live_parameter(
-        0.0,
-        "m, by which each foot passes the other; 0: a fifth of the CoM's height",
-        (-2.0, 2.0),
-    )
-    side_step: float = live_parameter(
-        0.0, "m to the left, of each pair of steps", (-2.0, 2.0)
-    )
-    turn: float = live_parameter(0.0, "rad to the left, of each step", (-1.57, 1.57))
-    climb: float = live_parameter(0.0, "m, of each step", (-1.0, 1.0))
-    half_width: float = live_parameter(
-        0.0, "m, of each foot from the middle line; 0: as it stands", (0.0, 2.0)
-    )
-    first: str = live_parameter(
-        "right", "side that steps first", choices=("left", "right")
-    )
-    step_time: float = live_parameter(
-        0.0, "s, of a step with one foot in the air; 0: 1.2 s", (0.0, 60.0)
-    )
-    double_support: float = live_parameter(
-        0.0,
-        "s, between two steps; 0: 0.4 s, less where legs have five joints",
-        (0.0, 60.0),
-    )
-    step_height: float = live_parameter(
-        0.0, "m, of the swing foot; 0: a tenth of the CoM's height", (0.0, 2.0)
-    )
-    com_height: float = live_parameter(
-        0.0,
-        "m, of the CoM over the soles; 0: 98 % of that when nominal, but no higher than it is",
-        (0.0, 10.0),
-    )
-    method: str = live_parameter("refined", "of the joints' angles", choices=METHODS)
-
-    def request(self) -> WalkRequest:
-        """The same as a request; values of 0.0 are left to the planner."""
-        given = {
-            k: v for k, v in vars(self).items() if type(v) is not float or v != 0.0
-        }
-        return WalkRequest(**given)
+# of the values that a goal leaves open, those that are not derived
+WALK = WalkRequest(steps=6, first="right", method="refined")
 
 
 @dataclass(frozen=True)
 class Parameters(SensorParameters, WrenchSource):
     """Parameters of ccgd_gait; robot_config must give a left and a right foot."""
 
-    walk: WalkDefaults = field(default_factory=WalkDefaults)
+    walk: WalkRequest = WALK
     check: CheckLimits = field(default_factory=CheckLimits)
     guard: GuardOptions = field(default_factory=GuardOptions)
     autostart: bool = parameter(

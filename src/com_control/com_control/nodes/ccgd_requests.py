@@ -156,7 +156,7 @@ class WalkActions:
         self._node, self._control = node, control
         self._ask, self._state, self._period = ask, state, period
         self._walking: ServerGoalHandle | None = None  # whose walk it is, or was last
-        self._server = ActionServer(
+        ActionServer(
             node,
             WalkAction,
             "walk",
@@ -164,10 +164,6 @@ class WalkActions:
             handle_accepted_callback=self._on_walk,
             cancel_callback=self._on_cancel,
         )
-
-    def destroy(self) -> None:
-        """Destroys the action server."""
-        self._server.destroy()
 
     def _on_walk(self, goal: ServerGoalHandle) -> None:
         """Begins a walk. No coroutine waits for its end: rclpy would spin without pause."""

@@ -1,9 +1,5 @@
 """Walks of ccgd_gait that follow cmd_vel."""
 
-import time
-
-import numpy as np
-from geometry_msgs.msg import Twist
 from rclpy.impl.rcutils_logger import RcutilsLogger
 
 from com_control.nodes.ccgd_control import WalkControl, WalkingRobot
@@ -12,9 +8,8 @@ from com_control.walking.stance import find_stance
 from com_control.walking.velocity import VelocityWalker
 from com_control.walking.walk import Walk
 from com_model.arrays import Array
+from com_ros.inputs import VelocityInput
 from com_ros.jobs import BackgroundJobs
-
-NONE = np.zeros(3)
 
 
 class VelocityFollower:
@@ -28,33 +23,22 @@ class VelocityFollower:
         control: of the walks.
         jobs: runs the planner in the background.
         log: of the node.
+        velocity: of cmd_vel.
     """
 
     def __init__(
-        self, control: WalkControl, jobs: BackgroundJobs, log: RcutilsLogger
+        self,
+        control: WalkControl,
+        jobs: BackgroundJobs,
+        log: RcutilsLogger,
+        velocity: VelocityInput,
     ) -> None:
         self._control, self._jobs, self._log = control, jobs, log
-        self._velocity, self._received, self._released = np.zeros(3), 0.0, True
+        self._input, self._released = velocity, True
         self._planner: VelocityWalker | None = None
         self._walk: Walk | None = None  # that is planned by a velocity
         self._planning = False
         self._lead = 0.0  # s, within which it is planned again
-
-    def receive(self, msg: Twist) -> str:
-        """Stores a velocity.
-
-        Args:
-            msg: linear.x and linear.y m/s, angular.z rad/s, axes of the walking robot.
-
-        Returns:
-            Why it is refused; "" when it is accepted.
-        """
-        velocity = np.array([msg.linear.x, msg.linear.y, msg.angular.z])
-        fastest = 10.0  # m/s and rad/s; larger values are implausible
-        if not (np.abs(velocity) <= fastest).all():
-            return f"{velocity} m/s, m/s, rad/s: give at most {fastest:g}"
-        self._velocity, self._received = velocity, time.monotonic()
-        return ""
 
     def update(self, robot: WalkingRobot) -> None:
         """Begins, continues or ends the walk; to be called after each reading.
@@ -62,10 +46,8 @@ class VelocityFollower:
         Args:
             robot: that walks.
         """
-        session, age = robot.session, time.monotonic() - self._received
-        current = age <= self._control.settings.cmd_vel_timeout
-        velocity = self._velocity if current else NONE
-        moves = current and bool(velocity.any())
+        session, velocity = robot.session, self._input.current
+        moves = bool(velocity.any())
         begins = self._released and moves and session.state is WalkPhase.READY
         self._released = not moves
         if begins:
@@ -89,7 +71,7 @@ class VelocityFollower:
             self._plan_again(robot, planner, walk, at, velocity)
 
     def _begin(self, robot: WalkingRobot, velocity: Array) -> None:
-        request = self._control.settings.walk.request()
+        request = self._control.settings.walk
 
         def plan(posture: Array) -> Walk:
             self._planner = VelocityWalker(

@@ -37,7 +37,6 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PointStamped, Vector3Stamped
 from rclpy.node import Node
-from sensor_msgs.msg import Imu
 from std_msgs.msg import Header
 
 from com_control.balance.balancer import BalanceOptions, BalanceStep, StandingLimits
@@ -219,16 +218,13 @@ class BalanceOutput:
 
     def publish_state(
         self, session: BalanceSession, step: BalanceStep | None, stamp: Time
-    ) -> BalanceState:
+    ) -> None:
         """Publishes state and error of one instant.
 
         Args:
             session: with its state.
             step: of the control; None: there was none.
             stamp: of the instant.
-
-        Returns:
-            The message of the state.
         """
         friction = session.options.friction
         phase = session.state, session.reason, stamp, self.frame
@@ -237,7 +233,6 @@ class BalanceOutput:
             error = numpy_to_vector3(step.com - step.reference)
             self._error.publish(Vector3Stamped(header=state.header, vector=error))
         self._state.publish(state)
-        return state
 
     def publish_waiting(self, reason: str, stamp: Time) -> None:
         """Publishes a state UNKNOWN.
@@ -349,16 +344,14 @@ class ComBalancerNode(RobotNode[Parameters]):
         self._player = DemonstrationPlayer(p.demonstration, p.control.margin)
         self._robot: BalancedRobot | None = None
         self._display_rate = RateLimit(p.display_rate_hz)
-        self._imu, feet = ImuInput(p.imu_timeout), self._config.feet
-        self._wrenches = WrenchInputs(feet, p.wrench_timeout)
+        feet = self._config.feet
+        self._imu = self.follow_imu() if p.use_imu else None
+        self._wrenches = self.follow_wrenches(feet) if p.use_wrench else None
         self.follow_robot_description()
-        if p.use_imu:
-            self.subscribe(Imu, "imu", self._imu.update)
-        self.follow_wrenches(feet if p.use_wrench else (), self._wrenches)
         self.subscribe_with(
             PointStamped, "balance/com_desired", self._on_desired, qos.RESULT
         )
-        self.follow_joint_states(self._on_joints, rate_hz=p.rate_hz, depth=EVERY_SAMPLE)
+        self.follow_joint_states(self._on_joints, depth=EVERY_SAMPLE)
         self.serve_trigger("~/start", self._start)
         self.serve_trigger("~/stop", self._stop)
 
@@ -377,24 +370,16 @@ class ComBalancerNode(RobotNode[Parameters]):
         )
         if p.autostart and (self._robot is None or self._robot.session.active):
             session.start()
-        sensors = (
-            self._imu if p.use_imu else None,
-            self._wrenches if p.use_wrench else None,
-        )
+        sensors = self._imu, self._wrenches
         self._robot = BalancedRobot(session, self._config, *sensors)
 
     def apply_parameters(self, new: Parameters) -> None:
-        """Applies changed gains, bounds, timeouts and rates.
+        """Applies changed gains, bounds and the rate of the display.
 
         Args:
             new: all parameters.
         """
-        self.set_sample_rate(new.rate_hz)
         self._display_rate.set(new.display_rate_hz)
-        self._imu.timeout_s, self._wrenches.timeout_s = (
-            new.imu_timeout,
-            new.wrench_timeout,
-        )
         if self._robot is not None:
             self._robot.session.set_options(new.control, new.check)
             self._robot.session.guard.options = new.guard

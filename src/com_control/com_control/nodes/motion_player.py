@@ -49,7 +49,7 @@ from com_ros import diagnostics, qos
 from com_ros.conversions import NS_PER_S, ns_to_stamp, numpy_to_joint_trajectory
 from com_ros.diagnostics import Diagnosis
 from com_ros.exceptions import ParameterError
-from com_ros.jobs import BackgroundJobs, DeferredService, Reply
+from com_ros.jobs import DeferredService, Reply
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.parameters import JointTimeout, RobotParameters, live_parameter, parameter
 from com_ros.robot_node import RobotNode
@@ -101,7 +101,7 @@ class MotionPlayerNode(RobotNode[Parameters]):
         super().__init__(name, Parameters, subject="motion", **options)
         p = self.parameters
         self._layout = self.make_layout()
-        self._jobs = BackgroundJobs(self)
+        self._jobs = self.background_jobs()
         self._loading = False
         self._autoplay = p.play
         self._state = self.create_publisher(MotionState, "motion/state", qos.RESULT)
@@ -117,7 +117,7 @@ class MotionPlayerNode(RobotNode[Parameters]):
         self._time_ns, self._problem = 0, ""
         self._origin_ns, self._restarted = 0, False
         self.joints = JointInput(joints, p.joint_timeout)
-        self.follow_joint_states(self._on_joints, rate_hz=p.rate_hz, with_problems=True)
+        self.follow_joint_states(self._on_joints, with_problems=True)
         DeferredService(
             self,
             LoadMotion,
@@ -131,14 +131,6 @@ class MotionPlayerNode(RobotNode[Parameters]):
         if p.motion:
             self._load(p.motion, p.clamp, lambda _: None)
 
-    def apply_parameters(self, new: Parameters) -> None:
-        """Applies the changed rate.
-
-        Args:
-            new: all parameters.
-        """
-        self.set_sample_rate(new.rate_hz)
-
     def on_restart(self, jump_s: float) -> None:
         """Stops a motion, as the clock has jumped.
 
@@ -147,11 +139,6 @@ class MotionPlayerNode(RobotNode[Parameters]):
         """
         self._player.guard.stop_by_clock(jump_s)
         self._restarted = self._time_ns > 0
-
-    def destroy_node(self) -> None:
-        """Waits for a file that is being read, then destroys the node."""
-        self._jobs.close()
-        super().destroy_node()
 
     def make_layout(self) -> MotionLayout:
         """Returns columns and limits of motions.

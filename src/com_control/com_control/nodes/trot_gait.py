@@ -26,14 +26,10 @@ velocity.
 Parameters: see Parameters.
 """
 
-import time
-from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import Twist
-from sensor_msgs.msg import Imu
 from std_msgs.msg import Header
 
 from com_control.command_guard import GuardOptions
@@ -43,10 +39,10 @@ from com_control.trot.trot import TrotFeedback, TrotGait
 from com_model import RobotModel
 from com_model.status import TRUSTED
 from com_msgs.msg import GaitPhase, TrunkCom
-from com_ros import diagnostics, qos
+from com_ros import diagnostics
 from com_ros.conversions import NS_PER_S, ns_to_stamp, vector3_to_numpy
 from com_ros.diagnostics import Diagnosis
-from com_ros.inputs import HISTORY, ImuInput, Latest
+from com_ros.inputs import Latest
 from com_ros.joint_input import JointSample
 from com_ros.parameters import (
     ImuTimeout,
@@ -108,23 +104,17 @@ class TrotGaitNode(RobotNode[Parameters]):
         self.session: GaitSession | None = None  # of the robot's model
         self._R_imu_root = np.eye(3)
         self._command: TrotCommand | None = None
-        self._imu = ImuInput(
-            p.imu_timeout,
-            otherwise="turn feedback and gait.swing_compensation off",
-        )
         self._com: Latest[np.ndarray] = Latest(p.com_timeout)
-        self._later_coms: deque[tuple[int, np.ndarray]] = deque(maxlen=HISTORY)
         self._last_ns = 0
         self._trajectory = TrajectoryWriter(self)
         self._phase = self.create_publisher(GaitPhase, "gait/stance", 10)
         self.follow_robot_description()
-        self.subscribe(Imu, "imu", self._imu.update)
-        self.subscribe_with(Twist, "cmd_vel", self._on_velocity, qos.stream(1))
-        # s, monotonic, of the last cmd_vel that is obeyed
-        self._velocity_at: float | None = None
+        fix = "turn feedback and gait.swing_compensation off"
+        self._imu = self.follow_imu(otherwise=fix)
+        self._velocity = self.follow_velocity()
         if p.feedback:
             self.subscribe(TrunkCom, "trunk_com", self._on_com)
-        self.follow_joint_states(self._on_joints, rate_hz=p.rate_hz, depth=EVERY_SAMPLE)
+        self.follow_joint_states(self._on_joints, depth=EVERY_SAMPLE)
         self.serve_trigger(
             "~/start", lambda: self._session.start(), "trots as soon as it stands"
         )
@@ -153,15 +143,14 @@ class TrotGaitNode(RobotNode[Parameters]):
         self.session.trot = p.autostart
 
     def apply_parameters(self, new: Parameters) -> None:
-        """Applies changed timeouts, bounds and the rate.
+        """Applies changed bounds and the timeout of trunk_com.
 
         Args:
             new: all parameters.
         """
         if self.session is not None:
             self.session.guard.options = new.guard
-        self._imu.timeout_s, self._com.timeout_s = new.imu_timeout, new.com_timeout
-        self.set_sample_rate(new.rate_hz)
+        self._com.timeout_s = new.com_timeout
 
     def on_restart(self, jump_s: float) -> None:
         """Holds until ~/start, as the clock has jumped.
@@ -171,43 +160,25 @@ class TrotGaitNode(RobotNode[Parameters]):
         """
         if self.session is not None:
             self.session.restart_clock(jump_s)
-        self._later_coms.clear()
 
     # --- inputs ------------------------------------------------------------------------------
     def _on_com(self, msg: TrunkCom, time_ns: int) -> None:
         offset = vector3_to_numpy(msg.offset_from_center)
         if msg.status in TRUSTED and np.isfinite(offset[:2]).all():
-            self._later_coms.append((time_ns, offset))
-
-    def _on_velocity(self, msg: Twist) -> None:
-        velocity = np.array([msg.linear.x, msg.linear.y, msg.angular.z])
-        fastest = 10.0  # m/s and rad/s; larger values are implausible
-        if not (np.abs(velocity) <= fastest).all():
-            fix = f"{velocity} m/s, m/s, rad/s: give at most {fastest:g}"
-            self.faults.add("implausible", "cmd_vel", fix)
-        elif self.session is not None:
-            self.session.gait.set_velocity(velocity)
-            self._velocity_at = time.monotonic()
+            self._com.set(offset, time_ns)
 
     def _com_at(self, time_ns: int) -> np.ndarray | None:
         """The trunk's CoM for a sample: that of 20 ms before it, if it is current.
 
         A newer one may come before or after the sample, so that runs would not be reproducible.
         """
-        later = self._later_coms
-        while later and later[0][0] <= time_ns - 20_000_000:
-            stamp_ns, offset = later.popleft()
-            self._com.set(offset, stamp_ns)
-        return self._com.current(time_ns)
+        at_ns = time_ns - 20_000_000
+        return self._com.current(at_ns) if self._com.age_s(at_ns) >= 0.0 else None
 
     def _on_joints(self, sample: JointSample) -> None:
         session, p, time_ns = self._session, self.parameters, sample.time_ns
-        if (
-            self._velocity_at
-            and time.monotonic() - self._velocity_at > p.cmd_vel_timeout
-        ):
-            session.gait.set_velocity(np.zeros(3))
-            self._velocity_at = None
+        if self._velocity.ever_received:
+            session.gait.set_velocity(self._velocity.current)
         R, omega, problem = self._attitude(time_ns)
         com = self._com_at(time_ns) if p.feedback else None
         self._last_ns, trots = time_ns, session.trot

@@ -17,6 +17,7 @@ from com_control.walking.stance import Stance, find_stance
 from com_control.walking.walk_plan import Samples, Timing, WalkInstant, WalkPlan
 from com_model.arrays import Array
 from com_model.joint_path import JointPath
+from com_model.parameters import live_parameter
 
 # exact: the CoM follows the pendulum. refined: the ZMP of the whole robot is the planned one.
 # ccgd: the pelvis is found by the paper's algorithm, in steps of 1 mm.
@@ -27,36 +28,53 @@ METHODS = ("exact", "refined", "ccgd")
 class WalkRequest:
     """A requested walk; None: by the robot's configuration, its stance or its size.
 
+    The numbers are those of WalkParameters and Timing. As parameters of a node, for what a goal
+    leaves open, 0 stands for None.
+
     Attributes:
         footsteps: the steps, in the walk's frame (see biped.Stance); empty: by the numbers
             below.
-        steps: see WalkParameters.
-        step_length: m, see WalkParameters.
-        side_step: m, see WalkParameters.
-        turn: rad, see WalkParameters.
-        climb: m, see WalkParameters.
-        half_width: m, see WalkParameters.
-        first: see WalkParameters.
-        step_time: s, see Timing.
-        double_support: s, see Timing.
-        step_height: m, see Timing.
-        com_height: m, see Timing.
-        method: one of METHODS.
     """
 
     footsteps: tuple[Footstep, ...] = ()
-    steps: int | None = None
-    step_length: float | None = None
-    side_step: float | None = None
-    turn: float | None = None
-    climb: float | None = None
-    half_width: float | None = None
-    first: str | None = None
-    step_time: float | None = None
-    double_support: float | None = None
-    step_height: float | None = None
-    com_height: float | None = None
-    method: str | None = None
+    steps: int | None = live_parameter(
+        None, "of which the last sets both feet side by side", (0, 10000)
+    )
+    step_length: float | None = live_parameter(
+        None,
+        "m, by which each foot passes the other; 0: a fifth of the CoM's height",
+        (-2.0, 2.0),
+    )
+    side_step: float | None = live_parameter(
+        None, "m to the left, of each pair of steps", (-2.0, 2.0)
+    )
+    turn: float | None = live_parameter(
+        None, "rad to the left, of each step", (-1.57, 1.57)
+    )
+    climb: float | None = live_parameter(None, "m, of each step", (-1.0, 1.0))
+    half_width: float | None = live_parameter(
+        None, "m, of each foot from the middle line; 0: as it stands", (0.0, 2.0)
+    )
+    first: str | None = live_parameter(
+        None, "side that steps first", choices=("left", "right")
+    )
+    step_time: float | None = live_parameter(
+        None, "s, of a step with one foot in the air; 0: 1.2 s", (0.0, 60.0)
+    )
+    double_support: float | None = live_parameter(
+        None,
+        "s, between two steps; 0: 0.4 s, less where legs have five joints",
+        (0.0, 60.0),
+    )
+    step_height: float | None = live_parameter(
+        None, "m, of the swing foot; 0: a tenth of the CoM's height", (0.0, 2.0)
+    )
+    com_height: float | None = live_parameter(
+        None,
+        "m, of the CoM over the soles; 0: 98 % of that when nominal, but no higher than it is",
+        (0.0, 10.0),
+    )
+    method: str | None = live_parameter(None, "of the joints' angles", choices=METHODS)
 
     def with_defaults(self, defaults: "WalkRequest") -> "WalkRequest":
         """This request, with values of None replaced by those of another; not the footsteps.

@@ -48,7 +48,6 @@ from com_ros import diagnostics
 from com_ros.conversions import NS_PER_S, ns_to_stamp
 from com_ros.diagnostics import Diagnosis
 from com_ros.inputs import UNKNOWN_IMU, Paired, ground_wrench
-from com_ros.jobs import BackgroundJobs
 from com_ros.joint_input import JointSample
 from com_ros.markers import GREEN, ORANGE, RED, MarkerOutput
 from com_ros.parameters import AssumedJoints, SensorParameters, parameter
@@ -81,7 +80,7 @@ class HumanoidComEstimator(RobotNode[Parameters]):
             "humanoid_com_estimator", Parameters, subject="diagnosis", **options
         )
         self._config = self.require_config("its feet with wrench sensors, and its IMU")
-        self._feet, self._jobs = self._config.feet, BackgroundJobs(self)
+        self._feet, self._jobs = self._config.feet, self.background_jobs()
         self._estimator: HumanoidEstimator | None = None
         self._model: RobotModel | None = None
         self._estimate: Estimate | None = None
@@ -349,11 +348,6 @@ class HumanoidComEstimator(RobotNode[Parameters]):
             "last_fall_warning": estimator.warned_at,
         }
         return Diagnosis(level, reasons or verdict.text, values)
-
-    def destroy_node(self) -> None:
-        """Ends the background thread and the node."""
-        self._jobs.close()
-        super().destroy_node()
 
 
 def _stamp(seconds: float) -> Time:

@@ -27,8 +27,6 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from sensor_msgs.msg import Imu
-
 from com_estimation.nodes.com_output import ComDisplay, ComOutput
 from com_estimation.whole_body import com_state
 from com_estimation.whole_body.com_state import Attitude, ComObserver, ComState
@@ -39,7 +37,6 @@ from com_ros import diagnostics
 from com_ros.conversions import ns_to_stamp
 from com_ros.diagnostics import Diagnosis
 from com_ros.exceptions import ParameterError
-from com_ros.inputs import ImuInput, WrenchInputs
 from com_ros.joint_input import JointSample
 from com_ros.parameters import (
     AssumedJoints,
@@ -97,8 +94,6 @@ class SescPublisher(RobotNode[Parameters]):
         self._feet = choose_feet(p.feet, self.config.feet if self.config else ())
         self._observer: ComObserver | None = None
         self._model_facts: dict[str, object] = {}
-        self._imu = ImuInput(p.imu_timeout, self.resolve_topic_name("imu"))
-        self._wrenches = WrenchInputs(self._feet, p.wrench_timeout)
         self._state, self._stamp_ns = com_state.unknown_state(""), 0
         self._to_display, self._display_rate = (
             False,
@@ -111,9 +106,9 @@ class SescPublisher(RobotNode[Parameters]):
         self.follow_joint_states(
             self._on_joints, depth=EVERY_SAMPLE, with_problems=True
         )
-        if p.use_imu:
-            self.subscribe(Imu, "imu", self._imu.update)
-        self.follow_wrenches(self._feet, self._wrenches)
+        topic = self.resolve_topic_name("imu")
+        self._imu = self.follow_imu(listens=p.use_imu, topic=topic)
+        self._wrenches = self.follow_wrenches(self._feet)
 
     def use_model(self, model: RobotModel) -> None:
         """Starts with a new model: makes its observer and audits its URDF.
@@ -138,15 +133,11 @@ class SescPublisher(RobotNode[Parameters]):
         self._to_display = False  # the last state was another model's
 
     def apply_parameters(self, new: Parameters) -> None:
-        """Applies changed timeouts and contact thresholds.
+        """Applies changed contact thresholds.
 
         Args:
             new: all parameters.
         """
-        self._imu.timeout_s, self._wrenches.timeout_s = (
-            new.imu_timeout,
-            new.wrench_timeout,
-        )
         if self._observer is not None:
             self._observer.set_contact_thresholds(
                 new.contact_tolerance, new.contact_force

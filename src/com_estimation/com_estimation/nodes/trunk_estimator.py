@@ -69,17 +69,16 @@ class TrunkInput:
         feet: of the four legs.
 
     Attributes:
-        wrenches: of the feet's sensors, in the order of the legs.
-        uses_wrenches: the forces come from sensors in the feet.
+        wrenches: of the feet's sensors, in the order of the legs; None: the forces come from
+            torques.
         imu_age_s: time between the last sample's joints and the IMU reading paired with it, s.
     """
 
     def __init__(self, p: Parameters, feet: tuple[Foot, ...]) -> None:
         self._p = p
         self._feet = feet
-        self.wrenches = WrenchInputs(feet, p.wrench_timeout)
+        self.wrenches: WrenchInputs | None = None
         self._stance: Latest[Flags] = Latest(p.stance_timeout)
-        self.uses_wrenches = p.ground_reaction == SENSOR
         self.imu_age_s = float("nan")
         self._sensors: LinkFrames | None = None
 
@@ -90,10 +89,7 @@ class TrunkInput:
             p: all parameters.
         """
         self._p = p
-        self.wrenches.timeout_s, self._stance.timeout_s = (
-            p.wrench_timeout,
-            p.stance_timeout,
-        )
+        self._stance.timeout_s = p.stance_timeout
 
     def use_robot(self, robot: TrunkRobot) -> None:
         """Uses a new model.
@@ -147,8 +143,9 @@ class TrunkInput:
                 )
             )
         forces = None
-        if self.uses_wrenches:
-            forces, problem = self._foot_forces(joints.position, pair.time_ns)
+        if self.wrenches is not None:
+            measured, problem = self.wrenches.forces(pair.time_ns)
+            forces, problem = self._foot_forces(joints.position, measured, problem)
             problems += [Problem(Severity.DEGRADE, problem)] if problem else []
         sample = Sample(
             time=pair.time_ns / NS_PER_S,
@@ -165,10 +162,12 @@ class TrunkInput:
         return sample, problems
 
     def _foot_forces(
-        self, q: NDArray[np.float64], time_ns: int
+        self,
+        q: NDArray[np.float64],
+        measured: NDArray[np.float64] | None,
+        problem: str,
     ) -> tuple[NDArray[np.float64] | None, str]:
         """Forces (4, 3) N of the ground on the feet in root axes, or None with the reason."""
-        measured, problem = self.wrenches.forces(time_ns)
         if measured is None or self._sensors is None:
             topics = ", ".join(foot.wrench_topic for foot in self._feet)
             return None, problem or f"no wrench of the feet is received on {topics}"
@@ -223,8 +222,8 @@ class TrunkEstimatorNode(RobotNode[Parameters]):
         self.follow_joints_with_imu(
             self._process, p.imu_max_offset, p.imu_wait, self._hold
         )
-        if self._input.uses_wrenches:
-            self.follow_wrenches(feet, self._input.wrenches, EVERY_SAMPLE)
+        if p.ground_reaction == SENSOR:
+            self._input.wrenches = self.follow_wrenches(feet, EVERY_SAMPLE)
         self.subscribe(GaitPhase, "gait/stance", self._input.set_gait, EVERY_SAMPLE)
         self.serve_trigger("~/reset", self._reset, "the estimation restarts")
         if p.display_rate_hz > 0.0:
@@ -263,7 +262,7 @@ class TrunkEstimatorNode(RobotNode[Parameters]):
             new: all parameters.
         """
         self._input.set_parameters(new)
-        self._output.set_rate(new.publish_rate_hz)
+        self._output.rate.set(new.publish_rate_hz)
         if self._corrected is not None:
             self._corrected.set_thresholds(
                 new.corrected_change, new.corrected_mass_change

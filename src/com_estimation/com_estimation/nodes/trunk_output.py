@@ -22,6 +22,7 @@ from com_ros.conversions import NS_PER_S, ns_to_stamp
 from com_ros.diagnostics import ThrottledLog
 from com_ros.markers import GREEN, RED, FramePublisher, MarkerOutput
 from com_ros.qos import LATCHED, RESULT
+from com_ros.stream import RateLimit
 
 GREY = (0.5, 0.5, 0.5, 1.0)
 
@@ -32,40 +33,31 @@ class TrunkOutput:
     Args:
         node: that publishes.
         p: method and publish_rate_hz.
+
+    Attributes:
+        rate: of the estimates.
     """
 
     def __init__(self, node: Node, p: Parameters) -> None:
         self._method = p.method
-        self.set_rate(p.publish_rate_hz)
+        self.rate = RateLimit(p.publish_rate_hz)
         self._trunk = node.create_publisher(TrunkCom, "trunk_com", RESULT)
         self._forces = node.create_publisher(GroundReaction, "ground_reaction", RESULT)
-        self._due = -math.inf  # s, when the next one is
         self._status: Status | None = None
-
-    def set_rate(self, rate_hz: float) -> None:
-        """Changes publish_rate_hz.
-
-        Args:
-            rate_hz: 1/s, positive.
-        """
-        self._period = 1.0 / rate_hz
 
     def publish(
         self, estimate: TrunkEstimate, robot: TrunkRobot | None, stamp: Time
-    ) -> bool:
+    ) -> None:
         """Publishes an estimate if it is due.
 
         Args:
             estimate: of the trunk.
             robot: the model with its legs and forces; None: unknown yet.
             stamp: of the sample that the estimate was computed from.
-
-        Returns:
-            Whether it was published.
         """
-        due = self._is_due(estimate.time)
+        due = self.rate.due(round(estimate.time * NS_PER_S))
         if not due and estimate.status is self._status:
-            return False
+            return
         self._status = estimate.status
         frame = robot.frame if robot else ""
         self._trunk.publish(numpy_to_trunk_com(estimate, self._method, stamp, frame))
@@ -74,17 +66,6 @@ class TrunkOutput:
             names, feet = [leg.name for leg in legs], [leg.foot.frame for leg in legs]
             reaction = latest, names, feet, stamp, robot.frame
             self._forces.publish(numpy_to_ground_reaction(*reaction))
-        return True
-
-    def _is_due(self, time: float) -> bool:
-        """Whether an estimate is due, at a steady rate even if updates are slightly irregular."""
-        # a message may be early by 0.1 ms and still be due
-        if 0.0 < self._due - time - 1e-4 < 2.0 * self._period:
-            return False
-        following = self._due + self._period
-        steady = abs(following - time) < 2.0 * self._period
-        self._due = max(following, time) if steady else time + self._period
-        return True
 
 
 class CorrectedDescription:

@@ -160,7 +160,6 @@ class ComIdentification(RobotNode[Parameters]):
         """Ends the computations and closes the file of postures."""
         self._close_session()
         self._walks.close()
-        self._jobs.close()
         self._health.close()
         super().destroy_node()
 

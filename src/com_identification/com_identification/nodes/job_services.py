@@ -15,7 +15,7 @@ from rclpy.action.server import ServerGoalHandle
 from rclpy.node import Node
 
 from com_identification import background
-from com_identification.background import BackgroundJob, Fill, JobOutcome, Task
+from com_identification.background import BackgroundJob, Fill, Task
 from com_identification.exceptions import IdentificationError
 from com_identification.feet.feet_reading import find_tilted_shape, identify_total
 from com_identification.nodes.identification_conversions import (
@@ -23,7 +23,7 @@ from com_identification.nodes.identification_conversions import (
     numpy_to_tilted_shape,
     numpy_to_total,
 )
-from com_identification.nodes.identification_session import Result, Session
+from com_identification.nodes.identification_session import Parameters, Result, Session
 from com_identification.planning.planner import PlannedPosture
 from com_identification.report.comparison import summary
 from com_identification.settings import IdentificationSettings
@@ -32,7 +32,8 @@ from com_model.arrays import Array
 from com_msgs import action
 from com_msgs.msg import ProposedPosture
 from com_msgs.srv import IdentifyLinks, IdentifyTotalCom
-from com_ros.jobs import BackgroundJobs, DeferredService, Reply, finish_goal
+from com_ros.jobs import DeferredService, Reply, finish_goal
+from com_ros.robot_node import RobotNode
 
 Begin = Callable[[Session, Any], tuple[Task, Fill]]
 """Makes the task of a request."""
@@ -70,7 +71,10 @@ class JobServices:
     """
 
     def __init__(
-        self, node: Node, session: Callable[[], Session], on_found: Callable[[], None]
+        self,
+        node: RobotNode[Parameters],
+        session: Callable[[], Session],
+        on_found: Callable[[], None],
     ) -> None:
         self._session, self._on_found = session, on_found
         self._logger = node.get_logger()
@@ -78,7 +82,7 @@ class JobServices:
         self.offer(node, action.IdentifyLinks, "identify_links", self._identify)
         self.offer(node, action.ProposePostures, "propose_postures", _propose)
         DeferredService(node, IdentifyLinks, "~/identify_links", self._serve_identify)
-        self._totals = BackgroundJobs(node)
+        self._jobs, self._totals = node.background_jobs(), node.background_jobs()
         for name, find, convert in (
             (
                 "identify_total_com",
@@ -107,28 +111,18 @@ class JobServices:
             return "", float("nan"), ""
         return run.name, run.job.progress, run.job.step
 
-    def close(self) -> None:
-        """Ends all computations."""
-        self.cancel()
-        self._totals.close()
-
     def cancel(self) -> None:
         """Ends the running computation."""
         if self._running is not None:
             self._running.job.cancel()
 
     def serve(self) -> None:
-        """Publishes the progress of the running computation, and sends its result at the end."""
+        """Publishes the progress of the running computation."""
         run = self._running
-        if run is None:
-            return
-        outcome = run.job.outcome
-        if outcome is not None:
-            self._running = None
-            self._end(run, outcome)
+        if run is None or run.goal is None:
             return
         state = (run.job.progress, run.job.step)
-        if run.goal is not None and state != run.reported:
+        if state != run.reported:
             run.reported = state
             run.goal.publish_feedback(
                 run.kind.Feedback(progress=state[0], step=state[1])
@@ -192,7 +186,9 @@ class JobServices:
             session = self._session()
             task, fill = begin(session, request)
             job = BackgroundJob(task)
-            self._running = _Running(kind, name, finish, goal, session, job, fill)
+            run = _Running(kind, name, finish, goal, session, job, fill)
+            self._running = run
+            self._jobs.do(job.run, partial(self._end, run))
         except IdentificationError as error:
             finish(kind.Result(message=str(error)))
 
@@ -247,16 +243,14 @@ class JobServices:
         self._totals.do(partial(find, *arguments), answer)
 
     # --- results -----------------------------------------------------------------------------
-    def _end(self, run: _Running, outcome: JobOutcome) -> None:
-        answer = run.kind.Result()
-        if outcome.trace:
-            self._logger.error(outcome.trace)
-        if outcome.problem:
-            answer.message = outcome.problem
+    def _end(self, run: _Running, found: Any) -> None:
+        self._running, answer = None, run.kind.Result()
+        if isinstance(found, Exception):
+            answer.message = str(found)
         elif run.session.closed:
             answer.message = "the robot's description has changed meanwhile: ask again"
         else:
-            run.fill(outcome.value, answer)
+            run.fill(found, answer)
         self._logger.info(f"{run.name}: {answer.message}")
         run.finish(answer)
 

@@ -53,7 +53,6 @@ from com_model.joint_path import JointPath
 from com_model.text import listing
 from com_ros.conversions import NS_PER_S
 from com_ros.exceptions import ParameterError
-from com_ros.inputs import WrenchInputs
 from com_ros.parameters import parameter
 
 
@@ -96,8 +95,8 @@ class TipRamp(GuidedMotion[Parameters]):
             raise ParameterError("tests", unknown[0], f"valid: {listing(names, 100)}")
         self._others = read_angles(p.angles, self._protocol) if p.angles else {}
         self._cases: list[tuple[TipCase, Array]] = []  # with the maps of wrenches
-        self._wrenches = WrenchInputs(self._config.feet, p.joint_timeout)
-        self.follow_wrenches(self._config.feet, self._wrenches)
+        feet, timeout = self._config.feet, "joint_timeout"
+        self._wrenches = self.follow_wrenches(feet, timeout=timeout)
         self.begin_script()
 
     def use_model(self, model: RobotModel) -> None:

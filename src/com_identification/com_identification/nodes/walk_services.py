@@ -27,7 +27,7 @@ from com_identification.nodes.identification_conversions import numpy_to_walk_re
 from com_identification.nodes.identification_session import Parameters, Session
 from com_msgs.msg import WalkRecording
 from com_ros.conversions import NS_PER_S, ns_to_stamp
-from com_ros.jobs import BackgroundJobs, DeferredService, Reply
+from com_ros.jobs import DeferredService, Reply
 from com_ros.qos import LATCHED, stream
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
 
@@ -51,7 +51,7 @@ class WalkServices:
         on_found: Callable[[Any, Sequence[Path]], None],
     ) -> None:
         self._node, self._session, self._on_found = node, session, on_found
-        self._files = BackgroundJobs(node)
+        self._files, self._jobs = node.background_jobs(), node.background_jobs()
         topic = "identification/walk_recording"
         self._publisher = node.create_publisher(WalkRecording, topic, LATCHED)
         kinds = {
@@ -65,11 +65,10 @@ class WalkServices:
         self._messages: list[tuple[str, int, bytes]] = []
         self._path = Path()  # of the newest recording
         self._begun_ns = self._chunk_ns = self._newest_ns = 0
-        self._reply: Reply | None = None  # of the request that ended the recording
         self._problem = self._unused = ""  # of the recording, of its analysis
         self._frame, self._published = "", 0.0
         self._job: BackgroundJob | None = None
-        self._check: tuple[BackgroundJob, Reply] | None = None
+        self._check: BackgroundJob | None = None
         self.restart()
         DeferredService(node, SetBool, "~/record_walk", self._on_request)
         DeferredService(node, Trigger, "~/check_up", self._on_check_up)
@@ -97,7 +96,7 @@ class WalkServices:
             self._job.cancel()
         self._job = None
         if self._check is not None:
-            self._check[0].cancel()  # serve() answers
+            self._check.cancel()
 
     def _clock_ns(self) -> int:
         """The node's time, which may be simulated; the time of recorded messages."""
@@ -112,8 +111,8 @@ class WalkServices:
             return
         if not self._subscriptions:
             raise IdentificationError("nothing is being recorded")
-        self._reply = reply
         self._end()
+        self._files.do(lambda: None, lambda _: reply(self._answer()))
 
     def _folder(self, session: Session) -> Path:
         """Folder of the recordings; refuses to begin while a walk is being recorded."""
@@ -173,7 +172,7 @@ class WalkServices:
             self._waiting.append(file)
 
     def _end(self) -> None:
-        """Ends the recording; the answer comes when all is written."""
+        """Ends the recording; what is left of it is passed to the thread that writes."""
         for subscription in self._subscriptions:
             self._node.destroy_subscription(subscription)
         if self._subscriptions:
@@ -182,7 +181,7 @@ class WalkServices:
 
     # --- analysis ----------------------------------------------------------------------------
     def serve(self) -> None:
-        """Ends recordings that take too long, answers requests, and follows the analysis.
+        """Ends recordings that take too long, and begins the analysis.
 
         Called by a timer.
         """
@@ -190,27 +189,25 @@ class WalkServices:
         if self._subscriptions and seconds >= self._node.parameters.walk_seconds:
             self._end()
             self._problem = f"ended after walk_seconds, {seconds:.0f} s"
-        if self._reply is not None and not self._files.busy:
-            reply, self._reply = self._reply, None
-            reply(self._answer())
-        self._answer_check_up()
-        job = self._job
-        if job is not None and job.outcome is not None:
-            self._job, self._unused = None, job.outcome.problem
-            if not job.outcome.problem:
-                information, advice, more, self._unused = job.outcome.value
-                self._found = information, advice or self._found[1]
-                self._analysed += more
-            self._publish()
-        elif job is None and self._waiting:
+        if self._job is None and self._waiting:
             files, self._waiting = self._waiting, []
             walker, before = self._walker(self._session()), self._found[0]
-            self._job = BackgroundJob(
-                partial(background.analyse_walk, walker, files, before)
-            )
+            task = partial(background.analyse_walk, walker, files, before)
+            self._job = BackgroundJob(task)
+            self._jobs.do(self._job.run, partial(self._use_analysis, self._job))
         # once a second
         if self._subscriptions and time.monotonic() - self._published > 1.0:
             self._publish()
+
+    def _use_analysis(self, job: BackgroundJob, found: Any) -> None:
+        if job is not self._job:
+            return  # another robot has followed
+        self._job, self._unused = None, str(found)
+        if not isinstance(found, Exception):
+            information, advice, more, self._unused = found
+            self._found = information, advice or self._found[1]
+            self._analysed += more
+        self._publish()
 
     def _answer(self) -> SetBool.Response:
         self._publish()
@@ -256,14 +253,14 @@ class WalkServices:
             )
         walker = self._walker(self._session())
         task = partial(background.check_up, walker, self._made[-1:])
-        self._check = BackgroundJob(task), reply
 
-    def _answer_check_up(self) -> None:
-        """Answers when the check-up is done."""
-        if self._check is not None and (outcome := self._check[0].outcome) is not None:
-            (_, reply), self._check = self._check, None
-            text = outcome.problem or outcome.value
-            reply(Trigger.Response(success=not outcome.problem, message=text))
+        def answer(found: str | Exception) -> None:
+            self._check = None
+            success = not isinstance(found, Exception)
+            reply(Trigger.Response(success=success, message=str(found)))
+
+        self._check = BackgroundJob(task)
+        self._jobs.do(self._check.run, answer)
 
     # --- identification ----------------------------------------------------------------------
     def begin_identification(self, session: Session, request: Any) -> tuple[Task, Fill]:

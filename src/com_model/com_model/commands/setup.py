@@ -304,42 +304,32 @@ def _report(setup: RobotSetup, text: str, urdf: Path, config: Path) -> None:
     unsure = lines_to_check(setup, text)
     if unsure:
         print("\n  ".join(["Unsure, please check:", *unsure]))
-    targets = {"humanoid": ["demo-walk"], "quadruped": ["demo-trot"]}.get(
-        setup.limbs.kind, []
-    )
-    targets, reasons = ["demo", *targets, "demo-identify"], []
-    if sum(len(foot.points) for foot in setup.feet) < SUPPORT:
-        reasons = [
-            f"(not {', '.join(targets)}: it cannot stand on these feet without feedback)"
-        ]
-        targets = ["view"]
-    elif targets[1] == "demo-walk" and setup.standing.bend < LEAST_BEND:
-        reasons = [
-            "(not demo, demo-walk: the limits of its joints keep the knees straight)"
-        ]
-        targets = ["demo-identify"]
-    if "demo-identify" in targets and not any(foot.sole.flat for foot in setup.feet):
-        reasons.append(
-            "(not demo-identify: it compares postures on flat soles, not on point feet)"
-        )
-        targets.remove("demo-identify")
-    gaits = [each for each in ("demo-walk", "demo-trot") if each in targets]
+    gaits = {"humanoid": ["demo-walk"], "quadruped": ["demo-trot"]}
+    gait = gaits.get(setup.limbs.kind, [])
+    targets, reasons = ["demo", *gait, "demo-identify"], []
+    points = sum(len(foot.points) for foot in setup.feet)
+    straight = gait == ["demo-walk"] and setup.standing.bend < LEAST_BEND
+    flat = any(foot.sole.flat for foot in setup.feet)
     wrong = any(key == "urdf" for key, _ in setup.issues)
-    if gaits and (wrong or not setup.gait):
-        why = (
-            "first correct the errors that audit finds"
-            if wrong
-            else "see the legs' joints"
-        )
-        reasons.append(f"(not {gaits[0]}: {why})")
-        targets.remove(gaits[0])
     weak = overloaded_joints(setup.model, setup.limbs, setup.standing)
-    if weak and "demo-identify" in targets:
-        reasons.append(
-            f"(not demo-identify: by the URDF's torque limits {listing(weak)} cannot hold the "
-            "posture)"
-        )
-        targets.remove("demo-identify")
+    held = f"by the URDF's torque limits {listing(weak)} cannot hold the posture"
+    point_feet = "it compares postures on flat soles, not on point feet"
+    for cannot, names, why in (
+        (points < SUPPORT, targets, "it cannot stand on these feet without feedback"),
+        (
+            straight,
+            ["demo", *gait],
+            "the limits of its joints keep the knees straight",
+        ),
+        (not flat, ["demo-identify"], point_feet),
+        (wrong, gait, "first correct the errors that audit finds"),
+        (not setup.gait, gait, "see the legs' joints"),
+        (bool(weak), ["demo-identify"], held),
+    ):
+        left_out = [name for name in names if cannot and name in targets]
+        if left_out:
+            reasons.append(f"(not {', '.join(left_out)}: {why})")
+        targets = [name for name in targets if name not in left_out]
     targets = targets or ["view"]
     words = f"ROBOT={shlex.quote(str(urdf.resolve()))}"
     if config.resolve() != urdf.resolve().with_suffix(".yaml"):

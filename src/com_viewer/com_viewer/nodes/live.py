@@ -38,7 +38,6 @@ from com_msgs.srv import CapturePosture, IdentifyLinks
 from com_ros import conversions as cv
 from com_ros import qos
 from com_ros.exceptions import ParameterError
-from com_ros.inputs import WrenchInputs
 from com_ros.joint_input import JointSample
 from com_ros.parameters import (
     FramePrefix,
@@ -128,7 +127,6 @@ class Viewer(RobotNode[Parameters]):
         if p.record:
             self.page.start_recording()
         feet = self.config.feet if self.config else ()
-        self._wrenches = WrenchInputs(feet, p.wrench_timeout)
         self._scene: RobotScene | None = None
         self._newest: tuple[Array, Array, int] | None = None
         self._received: dict[str, tuple[Any, float]] = {}
@@ -139,8 +137,8 @@ class Viewer(RobotNode[Parameters]):
         self._goal = self.create_publisher(msgs.WalkGoal, "gait/footsteps", qos.RESULT)
 
         self.follow_robot_description()
-        self.follow_joint_states(self._on_joints, rate_hz=p.rate_hz)
-        self.follow_wrenches(feet, self._wrenches)
+        self.follow_joint_states(self._on_joints)
+        self._wrenches = self.follow_wrenches(feet)
         for topic, kind in {**TOPICS, **STATUS_TOPICS}.items():
             self.subscribe(kind, topic, partial(self._on_message, topic))
         result = "identification/result"
