@@ -235,7 +235,8 @@ class _Spec:
             return int(value)
         if self.type is float and _is_number(value):
             return float(value)
-        items = (value,) if isinstance(value, (str, bool, int, float)) else tuple(value)
+        single = value is None or isinstance(value, (str, bool, int, float))
+        items = (value,) if single else tuple(value)
         if self.type == tuple[str, ...] and all(
             isinstance(item, str) for item in items
         ):

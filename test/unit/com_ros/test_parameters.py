@@ -142,6 +142,19 @@ def test_changes_while_running(make_node):
     assert len(seen) == 1
 
 
+def test_an_empty_list_is_not_unset(make_node):
+    @dataclass(frozen=True)
+    class Live:
+        speeds: tuple[float, ...] = live_parameter((), "speeds, m/s", (-1.0, 1.0))
+
+    node, values = make_node(), []
+    declare(node, Live, values.append)
+    (result,) = node.set_parameters([Parameter("speeds", Parameter.Type.NOT_SET)])
+    assert not result.successful
+    assert "'speeds' is None: give a list of numbers" in result.reason
+    assert not values
+
+
 def test_other_parameters_of_the_node_are_left_alone(make_node):
     node = make_node()
     seen = []
