@@ -233,7 +233,8 @@ def _interface(name: str) -> Any:
     package, kind, name = name.split("/")
     name, _, part = name.partition("_")  # of an action: Walk_Goal
     if part:
-        return getattr(getattr(import_module(f"{package}.action"), name), part)
+        action = getattr(import_module(f"{package}.action"), name)
+        return getattr(action, part, None) or getattr(action.Impl, part)
     return getattr(import_module(f"{package}.{kind}"), name)
 
 
