@@ -25,9 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         Exit status: 0 healthy, 1 a cause is named or cannot be told from another, 2 an input
         cannot be used.
     """
-    parser = command_parser(
-        "checkup", "Finds why a robot leans or drifts.", __file__
-    )
+    parser = command_parser("checkup", "Finds why a robot leans or drifts.", __file__)
     add = parser.add_argument
     add(
         "files",
@@ -37,7 +35,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     add_robot(parser)
     add_log_options(parser)
-    add("--mass", type=float, metavar="KG", help="of the robot, weighed as it was recorded")
+    add(
+        "--mass",
+        type=float,
+        metavar="KG",
+        help="of the robot, weighed as it was recorded",
+    )
     add_reading_options(parser)
     # what reading a recording of identify also asks for
     parser.set_defaults(
