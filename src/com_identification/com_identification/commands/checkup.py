@@ -4,11 +4,11 @@ import sys
 from collections.abc import Sequence
 
 from com_bags import add_log_options
-from com_identification.causes import CheckUp
 from com_identification.commands.identify_arguments import add_reading_options
 from com_identification.commands.robot_inputs import load_robot, walk_inputs
 from com_identification.commands.walk_identification import read_log
 from com_identification.slow.checkup import check_up
+from com_identification.walking.causes import CheckUp
 from com_model import ComModelError
 from com_model.commands import add_robot, command_parser, reports_errors
 from com_model.text import columns

@@ -1,7 +1,7 @@
 """Why a robot leans or drifts: posterior over causes from a minute of swaying or trotting.
 
 Of a robot that stands and sways the rows are those of slow.rows, of a trotting quadruped those of
-walking.checkup; each with the tolerances of a factory as priors, see causes.
+walking.checkup; each with the tolerances of a factory as priors, see walking.causes.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,16 @@ from functools import partial
 import numpy as np
 
 from com_bags import WalkLog
-from com_identification.causes import (
+from com_identification.exceptions import WalkError
+from com_identification.slow import rows
+from com_identification.slow.system import (
+    TEMPERING,
+    SlowSystem,
+    drive_sizes,
+    make_system,
+    slow_unknowns,
+)
+from com_identification.walking.causes import (
     GAIN,
     OFF_ANGLE,
     OFF_PULL,
@@ -24,15 +33,6 @@ from com_identification.causes import (
     robot_causes,
     unknown_sides,
     wide,
-)
-from com_identification.exceptions import WalkError
-from com_identification.slow import rows
-from com_identification.slow.system import (
-    TEMPERING,
-    SlowSystem,
-    drive_sizes,
-    make_system,
-    slow_unknowns,
 )
 from com_identification.walking.checkup import check_up_trot
 from com_identification.walking.fit import huber_weights

@@ -14,7 +14,8 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from com_bags import WalkLog
-from com_identification.causes import (
+from com_identification.exceptions import WalkError
+from com_identification.walking.causes import (
     GAIN,
     OFF_PULL,
     CheckUp,
@@ -26,7 +27,6 @@ from com_identification.causes import (
     unknown_sides,
     wide,
 )
-from com_identification.exceptions import WalkError
 from com_identification.walking.log import ConditionedLog, low_pass
 from com_identification.walking.low_band import (
     BaseFit,

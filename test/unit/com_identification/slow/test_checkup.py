@@ -8,9 +8,9 @@ import yaml
 from shipped_robot import SHARE
 from slow_recording import make_robot, sway
 
-from com_identification.causes import Cause, CheckUp
 from com_identification.commands import checkup
 from com_identification.slow.checkup import check_up
+from com_identification.walking.causes import Cause, CheckUp
 from com_model import RobotModel
 from com_model.urdf.editing import Inertial, edit_inertials
 
