@@ -46,7 +46,7 @@ class Case:
     seed: int
     flexible: bool
     seconds: float
-    robot: str
+    robot: str = "g1"
     trots: bool = False
 
 
