@@ -29,6 +29,7 @@ from com_model import load_robot as load_by_name
 from com_model.actuators import ActuatorModel, Actuators
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.link_frames import LinkFrames
+from com_model.robot_config import Servo, ServoGains
 from com_model.setup import describe, to_yaml
 from com_model.urdf.editing import Inertial, edit_inertials
 from com_simulation.physics.events import Event
@@ -73,6 +74,7 @@ NOMINAL = {
     ),
 }  # fmt: skip
 """Drives as a data sheet has them, for the identification."""
+LEG = "hip|knee|ankle|thigh|calf"
 _ARM = "shoulder|elbow|wrist|head|neck"
 
 
@@ -91,6 +93,7 @@ class Faults:
         load: (n,) friction over the torque.
         motor_side: over the motor's torque; else over the joint's.
         late: s, of the torques after the positions.
+        servo: N m/rad, of the servos of the legs; None: rigid, as the simulation's.
         viscous: (n,) N m s/rad.
         stiffness: N m/rad, of the gears.
         pull: (3,) N, on the heaviest link, in the world.
@@ -111,6 +114,7 @@ class Faults:
     drift: float = 0.0
     motor_side: bool = False
     late: float = 0.0
+    servo: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -352,9 +356,17 @@ def hang(robot: SlowRobot, seconds: float, seed: int, efforts: bool = True) -> W
 
 def _world(robot: SlowRobot, motion: SwayTour, edit: Any) -> World:
     start = motion.motion.positions[0]
+    config = starting_at(robot.config, robot.believed, start)
+    if robot.faults.servo is not None:
+        stiffness = robot.faults.servo
+        soft = ServoGains(stiffness, 0.02 * stiffness)
+        legs = {
+            joint: soft for joint in robot.believed.joint_names if re.search(LEG, joint)
+        }
+        config = replace(config, servo=Servo(config.servo.default, legs))
     world = build_world(
         robot.true,
-        starting_at(robot.config, robot.believed, start),
+        config,
         base="floating",
         step=STEP,
         urdf_path=robot.believed.path,

@@ -77,15 +77,25 @@ def make_robot(seed: int, size: float = 1.0, name: str = "hoap3") -> SlowRobot:
     return SlowRobot(model, true, config, rope, errors)
 
 
-def sway(robot: SlowRobot, seconds: float, seed: int = 1) -> WalkLog:
-    """A log of a sway on all feet."""
+def sway(
+    robot: SlowRobot,
+    seconds: float,
+    seed: int = 1,
+    raised: tuple[str, float] | None = None,
+) -> WalkLog:
+    """A log of a sway on all feet.
+
+    raised: joint and angle by which the second of two soles stands on its rear edge.
+    """
     q, qd, qdd, time = _motion(
         plan_sway(robot.true, robot.config, seconds, seed).motion
     )
     feet = robot.config.feet
-    frames = LinkFrames(
-        robot.true, [foot.frame for foot in feet], [foot.center for foot in feet]
-    )
+    points = [foot.center for foot in feet]
+    if raised:
+        q[:, robot.true.joint_names.index(raised[0])] += raised[1]
+        points[1] = np.array([feet[1].corners[:, 0].min(), 0.0, 0.0])
+    frames = LinkFrames(robot.true, [foot.frame for foot in feet], points)
     moved = [frames.motions(row) for row in q]
     # gravity in the axes of the ground, those of the first sole, which is a slope
     up = np.array([*robot.errors.slope, 1.0])
@@ -103,8 +113,12 @@ def sway(robot: SlowRobot, seconds: float, seed: int = 1) -> WalkLog:
         wrench, needed = dynamics.inverse_dynamics(state, root)
         parts = np.tile(np.eye(6), (len(feet), 1, 1))
         parts[:, :3, 3:] = [-np.cross(np.eye(3), p) for p in m.p]
-        w = np.linalg.pinv(np.concatenate(parts[:, :size]).T) @ wrench
-        tau[k] = needed - np.concatenate(m.jacobian[:, :size]).T @ w
+        held = np.ones((len(feet), size), dtype=bool)
+        if raised:
+            held[1, 3:] = False
+        chosen = held.ravel()
+        w = np.linalg.pinv(np.concatenate(parts[:, :size])[chosen].T) @ wrench
+        tau[k] = needed - np.concatenate(m.jacobian[:, :size])[chosen].T @ w
     return _read(robot, time, (q, qd, tau), (omega, force))
 
 

@@ -38,7 +38,7 @@ from com_identification.walking.checkup import check_up_trot
 from com_identification.walking.fit import huber_weights
 from com_identification.walking.preparation import find_limbs
 from com_model import RobotConfig, RobotModel
-from com_model.arrays import Array
+from com_model.arrays import Array, Indices
 
 
 def check_up(
@@ -97,14 +97,13 @@ def check_up(
     )
 
 
-def _places(system: SlowSystem) -> list[tuple[slice, slice]]:
+def _places(system: SlowSystem) -> list[tuple[Indices, Indices]]:
     """Where the slope and the pull of each recording are in z."""
-    chain, slope, pull = system.robot.extras(hung=False)
-    first, each = len(system.base.std) + chain, chain + slope + pull
-    starts = [first + k * each for k in range(len(system.recordings))]
-    return [
-        (slice(at, at + slope), slice(at + slope, at + slope + pull)) for at in starts
-    ]
+    counts = system.robot.extras(hung=False)
+    first, each = len(system.base.std), sum(counts)
+    _, slope, _, pull = np.split(first + np.arange(each), np.cumsum(counts)[:-1])
+    starts = each * np.arange(len(system.recordings))
+    return [(start + slope, start + pull) for start in starts]
 
 
 def _tolerances(system: SlowSystem) -> Array:
@@ -124,7 +123,7 @@ def _hypotheses(system: SlowSystem) -> Choices:
         V = np.zeros((size, 2))
         V[slope] = OFF_ANGLE * system.robot.tilts(each.motion.q)
         slopes.append(V)
-        pulls.append(wide(size, {pull.start + k: OFF_PULL for k in range(2)}))
+        pulls.append(wide(size, dict.fromkeys(pull[:2].tolist(), OFF_PULL)))
     found = robot_causes(system.base, size, np.flatnonzero(system.robot.legs))
     return found | {
         "floor slope": [np.hstack(slopes)],

@@ -15,8 +15,10 @@ from com_bags import WalkLog
 from com_identification.exceptions import WalkError
 from com_identification.slow import rows
 from com_identification.slow.rows import (
+    ROPE,
     SlowRecording,
     SlowRobot,
+    centres_of_pressure,
     condition_slow,
     slow_rows,
 )
@@ -207,15 +209,28 @@ def make_system(
     )
     robot = SlowRobot(model, config, limbs, noise, rope)
     base = unknowns or slow_unknowns(model, config, limbs, sizes)
+    x = base.coefficients(base.mean)
+    tree = with_theta(tree_of(model.bodies), base.theta(base.mean))
+    recordings = tuple(
+        each
+        if each.hung or not robot.flat
+        else replace(each, pressure=centres_of_pressure(robot, each, tree, x))
+        for each in recordings
+    )
     # rad/(N m), elasticity of a gear
     give = np.full(model.n_joints, 3e-4)
-    extra = np.concatenate([*(_extra_std(robot, each) for each in recordings), give])
+    extra = np.hstack(
+        [
+            *(_extra_prior(robot, each) for each in recordings),
+            np.stack([np.zeros_like(give), give]),
+        ]
+    )
     whole = SlowUnknowns(
         base.model,
         base.legs,
-        np.concatenate([base.mean, np.zeros(len(extra))]),
-        np.concatenate([base.std, extra]),
-        len(extra),
+        np.append(base.mean, extra[0]),
+        np.append(base.std, extra[1]),
+        extra.shape[1],
     )
     return SlowSystem(robot, recordings, base, whole)
 
@@ -230,12 +245,43 @@ def drive_sizes(model: RobotModel) -> Array:
     return np.where(np.isfinite(limits) & (limits > 0.0), limits / 3.0, usual)
 
 
-def _extra_std(robot: SlowRobot, recording: SlowRecording) -> Array:
-    """Priors of the extra unknowns of a recording, as in SlowRobot.extras."""
-    # m, of the rope's point; or the chain's poses and distances, m or rad, the floor's slope, rad,
-    # and no outside pull, N
-    kinds = [0.002] if recording.hung else [0.02, np.deg2rad(0.5), 1e-6]
-    return np.repeat(kinds, robot.extras(recording.hung))
+def _extra_prior(robot: SlowRobot, recording: SlowRecording) -> Array:
+    """Means and standard deviations (2, k) of the extra unknowns of SlowRobot.extras."""
+    counts = robot.extras(recording.hung)
+    if recording.hung:
+        return np.stack(
+            [np.zeros(ROPE), np.full(ROPE, 0.002)]
+        )  # m, of the rope's point
+    chain, slope, _, pull = counts
+    poses = np.full(chain, 0.02)  # m, of poses or distances
+    if robot.flat:
+        # m, of one sole's centre of pressure over the other's; rad, which the tilts say
+        poses[2], poses[3:] = 0.0015, 0.1
+    # the floor's slope, rad, and no outside pull, N
+    before = np.append(poses, np.full(slope, np.deg2rad(0.5)))
+    known = np.stack([np.zeros_like(before), before])
+    unpulled = np.stack([np.zeros(pull), np.full(pull, 1e-6)])
+    return np.hstack([known, _tilt_prior(robot, recording), unpulled])
+
+
+def _tilt_prior(robot: SlowRobot, recording: SlowRecording) -> Array:
+    """Means and standard deviations (2, 2 L) of the tilts of soles, rad forwards and leftwards.
+
+    A sole lies flat where its centre of pressure is inside; at an edge it stands on it, most
+    probably. How far inside is known to 10 mm: gains of ankles (4 %), their friction, and the
+    outline of the sole.
+    """
+    found = [np.zeros((2, 0))]
+    for point, foot in zip(recording.pressure, robot.config.feet, strict=False):
+        low, high = foot.corners[:, :2].min(axis=0), foot.corners[:, :2].max(axis=0)
+        inside = np.maximum(np.minimum(point - low, high - point), 0.0)
+        edge = np.exp(-0.5 * (inside / 0.010) ** 2)
+        towards = np.sign(low + high - 2.0 * point)
+        pressed = np.deg2rad(1.2) * edge
+        found.append(
+            np.stack([towards * pressed, np.hypot(np.deg2rad(0.2), 1.25 * pressed)])
+        )
+    return np.hstack(found)
 
 
 def slow_unknowns(

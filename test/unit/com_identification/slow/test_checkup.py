@@ -85,6 +85,23 @@ def test_a_healthy_robot_is_not_accused(name, seed):
     assert 0.0005 < found.bound < most[name]
 
 
+@pytest.mark.parametrize("turned", [2.2, -2.2])  # degrees
+def test_a_sole_on_its_edge_is_not_taken_for_the_floor(turned):
+    # the zero of the left ankle pitches the robot and lifts the front of its right sole: both
+    # soles look tilted as on a slope
+    robot = faulty("none", 1)
+    ankles = [f"{side}_KN_{side}_AFE_joint" for side in "LR"]
+    zero = robot.errors.zero.copy()
+    zero[robot.true.joint_names.index(ankles[0])] -= np.deg2rad(turned)
+    robot = replace(robot, errors=replace(robot.errors, zero=zero))
+    log = sway(robot, 40.0, raised=(ankles[1], -np.deg2rad(turned)))
+    found = check_up([log], robot.believed, robot.config, robot.true.mass)
+    assert found.named is None or found.named.joint == ankles[0]
+    odds = {cause.kind: cause.probability for cause in found.causes}
+    assert odds["encoder zero"] > 0.05
+    assert "turn the robot round" in found.text
+
+
 def test_what_cannot_be_told_apart_comes_with_advice():
     causes = (
         Cause("encoder zero", "knee", 0.5, "+1.0 deg"),
