@@ -19,6 +19,14 @@ The last line is one JSON object:
                         ccgd_gait 15 s: it stops its walk, is set up, asked, plans and approaches;
                         posture_tour and tip_ramp 60 s: they end, and are started again)
     recovery_s          median and largest time until it did
+    falls               faults under which, or after which, the robot fell, also when tried once
+                        more: on a busy machine commands come late, whatever fails
+    falls_control       of windows in which nothing failed (`control` of them, every tenth), the
+                        same
+    wrong_reasons       faults of one sensor for which the node blames another one, also when tried
+                        once more
+    too_fast            faults with a command that is faster than the joints' limits; they are among
+                        bad_commands, too
     by_node             the same for each node, with what happened
 """
 
@@ -39,7 +47,7 @@ import numpy as np
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tools/robustness"))
 
 # the harness is no package
-from fault_cases import Fault
+from fault_cases import Fault, unchanged
 from fault_inputs import TOPICS, input_faults
 from fault_lab import Lab, say
 from fault_nodes import CASES, Case
@@ -50,6 +58,7 @@ from com_demos.background import free_domain_id
 START_LIMIT = 300.0  # s, until a node works; kernels may be compiled
 FEW = 50  # faults of each node without --full, those of the drivers evenly chosen
 AFTER = 0.5  # s that a false claim may still come after a fault
+CONTROL = Fault("control", unchanged)
 
 
 @dataclass
@@ -65,14 +74,19 @@ class Tally:
     false_ok: list[str] = field(default_factory=list)
     unrecovered: list[str] = field(default_factory=list)
     recovery: list[float] = field(default_factory=list)
+    control: int = 0
+    falls: list[str] = field(default_factory=list)
+    falls_control: int = 0
+    wrong_reasons: list[str] = field(default_factory=list)
+    not_repeated: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
-    @property
-    def bad_faults(self) -> set[str]:
-        """Faults under which, or after which, a command was bad."""
+    def bad_faults(self, how: str = "") -> set[str]:
+        """Faults under which, or after which, a command was bad in a way that has these words."""
         return {
             text.rpartition(": ")[0].removeprefix("after ")
             for text in self.bad_commands
+            if how in text
         }
 
 
@@ -112,7 +126,9 @@ def try_node(job: tuple[str, bool, str]) -> Tally:
                 if not active:
                     case.deactivate(lab)
                 for index in range(0 if active else turns - 1, len(chosen), turns):
-                    try_fault(case, lab, chosen[index], index, active, tally)
+                    if tally.faults % 10 == 0:
+                        try_repeatedly(case, lab, CONTROL, index, active, tally)
+                    try_repeatedly(case, lab, chosen[index], index, active, tally)
         except NotWorkingError as error:
             tally.unrecovered.append(f"{lab.fault}: {error}")
         finally:
@@ -142,18 +158,48 @@ def wait_until_it_works(case: Case, lab: Lab) -> None:
         lab.run(1.0)
 
 
-def try_fault(
+def try_repeatedly(
     case: Case, lab: Lab, fault: Fault, index: int, active: bool, tally: Tally
 ) -> None:
-    """Try one fault and wait until the node works again."""
-    tally.faults += 1
-    tally.idle += not active
+    """Try one fault; once more, where the robot fell or a wrong reason was given."""
+    if fault is CONTROL:
+        tally.control += 1
+    else:
+        tally.faults += 1
+        tally.idle += not active
+    fell, blamed = try_fault(case, lab, fault, index, active, tally)
+    if not (fell or blamed):
+        return
+    again, blamed_again = try_fault(case, lab, fault, index, active, tally)
+    if fell and again:
+        tally.falls_control += fault is CONTROL
+        tally.falls += [fault.name] * (fault is not CONTROL)
+    if blamed and blamed_again:
+        tally.wrong_reasons.append(f"{fault.name}: {blamed}")
+    if fell and not again:
+        tally.not_repeated.append(f"{fault.name}: the robot fell")
+    if blamed and not blamed_again:
+        tally.not_repeated.append(f"{fault.name}: {blamed}")
+
+
+def try_fault(
+    case: Case, lab: Lab, fault: Fault, index: int, active: bool, tally: Tally
+) -> tuple[bool, str]:
+    """Try one fault and wait until the node works again.
+
+    Returns whether the robot fell, and the first wrong reason or "".
+    """
+    lab.falls.clear()
     false: list[str] = []
+    blamed: list[str] = []
 
     def on_output(topic: str, msg: Any) -> None:
         claim = case.false_claim(lab, fault, topic, msg) if fault.visible else ""
         if claim:
             false.append(claim)
+        reason = getattr(msg, "reason", "")
+        if fault.is_wrong_reason(reason):
+            blamed.append(reason)
 
     lab.on_output = on_output
     if active:
@@ -178,6 +224,7 @@ def try_fault(
         say(f"{tally.node}: {tally.false_ok[-1]}")
         case.deactivate(lab)
     lab.fault = "no fault"
+    return bool(lab.falls), next(iter(blamed), "")
 
 
 def recovers(case: Case, lab: Lab, active: bool) -> bool:
@@ -225,12 +272,17 @@ def main() -> int:
         "faults": sum(tally.faults for tally in tallies),
         "crashes": sum(len(tally.crashes) for tally in tallies),
         "tracebacks": sum(tally.tracebacks for tally in tallies),
-        "bad_commands": sum(len(t.bad_faults) for t in tallies),
+        "bad_commands": sum(len(t.bad_faults()) for t in tallies),
         "false_ok": sum(len(tally.false_ok) for tally in tallies),
         "unrecovered": sum(len(tally.unrecovered) for tally in tallies),
         "recovery_s": [round(float(np.median(times)), 2), round(times[-1], 2)]
         if times
         else None,
+        "control": sum(tally.control for tally in tallies),
+        "falls": sum(len(tally.falls) for tally in tallies),
+        "falls_control": sum(tally.falls_control for tally in tallies),
+        "wrong_reasons": sum(len(tally.wrong_reasons) for tally in tallies),
+        "too_fast": sum(len(tally.bad_faults("jumps by")) for tally in tallies),
         "by_node": {
             tally.node: {
                 key: value for key, value in vars(tally).items() if key != "recovery"
@@ -246,7 +298,8 @@ def describe(tally: Tally) -> None:
     """A few lines for people."""
     say(f"{tally.node}: {tally.faults} faults in {tally.seconds:.0f} s, "
         f"{len(tally.crashes)} crashes, {tally.tracebacks} tracebacks")  # fmt: skip
-    for title in ("crashes", "bad_commands", "false_ok", "unrecovered"):
+    titles = ("crashes", "bad_commands", "false_ok", "unrecovered")
+    for title in (*titles, "falls", "wrong_reasons", "not_repeated"):
         for text in getattr(tally, title):
             say(f"  {title}: {text}")
 

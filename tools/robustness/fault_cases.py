@@ -18,6 +18,13 @@ Batch = list[tuple[str, Any]]
 NS = 1_000_000_000
 HOUR_NS = 3600 * NS
 
+SENSORS = {
+    "joints": ("joint", "encoder"),
+    "imu": ("imu", "gyro", "acceleromet", "upside down"),
+    "wrench": ("wrench", "force", "f/t"),
+}
+"""Words of reasons that name a sensor, by the word in the names of its faults."""
+
 
 @dataclass
 class Progress:
@@ -59,6 +66,20 @@ class Fault:
     visible: bool = True
     description: str | None = None
     parameters: bool = False
+
+    def is_wrong_reason(self, reason: str) -> bool:
+        """Whether a reason names other sensors only than those that fail.
+
+        Args:
+            reason: That a node gives; one without a sensor is not wrong.
+        """
+        failing = {kind for kind in SENSORS if kind in self.name}
+        named = {
+            kind
+            for kind, words in SENSORS.items()
+            if any(word in reason.lower() for word in words)
+        }
+        return bool(failing and named) and not failing & named
 
 
 def unchanged(batch: Batch, _: Progress) -> Batch:

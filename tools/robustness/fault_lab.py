@@ -187,6 +187,7 @@ class Lab:
         context: Of its own node.
         fault: Name of the one that is being tried.
         crashes: Of the node, each with the fault.
+        falls: Of the robot, each with the fault.
         diagnosed: Messages on /diagnostics.
         commanded: Commands that came.
     """
@@ -241,6 +242,8 @@ class Lab:
         self.parameters = parameters
         self._log = (folder / f"{command[1]}.log").open("w+")
         self.crashes: list[str] = []
+        self.falls: list[str] = []
+        self._lies = False
         self.start_node()
 
     # --- the node under test -------------------------------------------------------------------
@@ -333,6 +336,9 @@ class Lab:
         """One instant: the drivers publish, the node's answers are taken in."""
         stamp = ns_to_stamp(self._base_ns + round(self.now_s * NS))
         batch = self.robot.advance(stamp)
+        if self.robot.fallen and not self._lies:
+            self.falls.append(self.fault)
+        self._lies = self.robot.fallen
         if fault is not None:
             batch = fault.change(batch, progress)
         for name, msg in batch:

@@ -152,6 +152,8 @@ class GaitSession:
             jump, self._restarted = time - self._time, False
             self._way = self._way and self._way.shifted(jump)
             self._trot_since, self._time = self._trot_since + jump, time
+            # what turned or moved in a gap is not known
+            self._sensors.restart()
         passed, self._time = time - self._time, max(time, self._time)
         time = self._time
         problem = self.guard.measure(time, measured)

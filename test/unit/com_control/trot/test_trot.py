@@ -567,6 +567,29 @@ def test_a_sensor_that_fails_stops_the_trot_until_it_is_asked_for(fault, text):
     assert robot.session.reason == ""
 
 
+def test_a_trunk_that_turns_in_a_gap_of_joint_states_is_no_fault_of_the_imu():
+    robot, rng = Quadruped(), np.random.default_rng(0)
+
+    def step(pitch):
+        noise = rng.normal(0.0, 1e-4, 3)
+        up = Rotation.from_rotvec(np.array([0.0, pitch, 0.0]) + noise).as_matrix()
+        robot.time += DT
+        q = robot.q + rng.normal(0.0, 1e-4, 12)
+        feedback = TrotFeedback(up, None, rng.normal(0.0, 1e-3, 3))
+        command = robot.session.step(robot.time, q, feedback)
+        robot.q = command.position.copy()
+        return command
+
+    for _ in range(300):
+        command = step(0.0)
+    assert command.state is TrotPhase.TROTTING
+    robot.time += 0.3
+    for _ in range(100):
+        command = step(0.06)
+    assert robot.session.reason == ""
+    assert command.state is TrotPhase.TROTTING
+
+
 def test_a_stamp_that_goes_back_a_little_is_survived():
     robot = Quadruped()
     robot.trot(0.3)
