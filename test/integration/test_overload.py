@@ -16,7 +16,8 @@ from sensor_msgs.msg import JointState
 from com_ros import qos
 from com_ros.conversions import ns_to_stamp, numpy_to_joint_state
 from com_ros.parameters import JointTimeout, RobotParameters
-from com_ros.robot_node import EVERY_SAMPLE, RobotNode
+from com_ros.receiving_node import EVERY_SAMPLE
+from com_ros.robot_node import RobotNode
 
 URDF = """<robot name="arm"><link name="base"/><link name="tip"><inertial><mass value="1"/>
   <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>

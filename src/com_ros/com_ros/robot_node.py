@@ -49,60 +49,26 @@ zero; values are combined by these times, so that a replayed bag gives the same 
 absence of messages is measured in real time, by timers on a steady clock.
 """
 
-import math
 import time
-import traceback
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable
+from typing import Any
 
-from geometry_msgs.msg import Twist, WrenchStamped
-from rclpy.clock import Clock, ClockType
-from rclpy.exceptions import InvalidHandle
-from rclpy.node import Node
-from rclpy.qos import QoSProfile
-from rclpy.service import Service
-from rclpy.timer import Timer
-from sensor_msgs.msg import Imu, JointState
 from std_srvs.srv import Trigger
 
-from com_model import Foot, RobotConfig, RobotModel
+from com_model import RobotConfig, RobotModel
 from com_model.checks.config_check import config_warnings
-from com_model.exceptions import ComModelError
-from com_ros import diagnostics, qos
-from com_ros.conversions import stamp_to_ns
-from com_ros.diagnostics import Diagnosis, ThrottledLog
+from com_ros import diagnostics
+from com_ros.diagnostics import Diagnosis
 from com_ros.exceptions import ComRosError, ParameterError
-from com_ros.input_limits import InputBounds
-from com_ros.inputs import (
-    ImuInput,
-    ImuPairing,
-    InputWatch,
-    Paired,
-    VelocityInput,
-    WrenchInputs,
-    imu_to_values,
-)
-from com_ros.jobs import BackgroundJobs
-from com_ros.joint_input import JointInput, JointSample
-from com_ros.lockstep import LockstepAnswers
+from com_ros.joint_input import JointInput
 from com_ros.main import run
-from com_ros.parameters import AssumedJoints, RobotParameters, declare
-from com_ros.raw_messages import Reader
+from com_ros.parameters import AssumedJoints
+from com_ros.receiving_node import P, ReceivingNode
 from com_ros.robot_description import RobotDescription
-from com_ros.services import answering
-from com_ros.stream import Backlog, Faults, RateLimit, Stream
-
-P = TypeVar("P", bound=RobotParameters)
-
-# messages of a stream that may wait while a node is busy: 0.5 s at 1 kHz
-EVERY_SAMPLE = 500
-# messages that a simulator publishes for each sample
-SENSORS = Imu, WrenchStamped, JointState
 
 
-class RobotNode(Node, Generic[P]):
-    """Base class of nodes that work on one robot: model, inputs, parameters, diagnostics.
+class RobotNode(ReceivingNode[P]):
+    """Base class of nodes that work on one robot: its model, what is missing, diagnostics.
 
     The module's docstring shows a subclass. `options` are passed to rclpy's Node.
 
@@ -110,25 +76,18 @@ class RobotNode(Node, Generic[P]):
         name: of the node.
         parameters: frozen dataclass of the node's parameters; see com_ros.parameters.
         subject: what the node's status on /diagnostics is about; empty: the node's name.
+        **options: of rclpy's Node.
 
     Attributes:
-        parameters: current values.
         config: the robot's configuration, its feet with the topics of foot_forces where the
             parameter `wrenches` is "estimated"; None where robot_config is not given.
-        log: for throttled warnings.
         description: where the model comes from.
-        joints: converts joint_states, one for each model; None before the first.
-        joint_watch: measures how long ago usable joint_states were received.
-        faults: what was dropped of the inputs.
-        meter: rate and latency of the node's results.
-        lockstep: answers to a simulator that waits for this node.
     """
 
     def __init__(
         self, name: str, parameters: type[P], *, subject: str = "", **options: Any
     ) -> None:
-        super().__init__(name, **options)
-        self.parameters: P = declare(self, parameters, self._change_parameters)
+        super().__init__(name, parameters, **options)
         if isinstance(self.parameters, AssumedJoints):
             self.parameters.assumed()  # what cannot be used ends the node now, not with a model
         path = self.parameters.robot_config
@@ -136,34 +95,15 @@ class RobotNode(Node, Generic[P]):
         source = getattr(self.parameters, "wrenches", "measured")
         if self.config is not None and source == "estimated":
             self.config = self.config.with_wrench_topics("{}_estimate")
-        self.log = ThrottledLog(self.get_logger())
-        self.faults = Faults(self.log)
-        self.joints: JointInput | None = None
-        self._backlogs: list[Backlog] = []
-        self._threads: list[BackgroundJobs] = []
-        self._bounds = InputBounds(self.parameters.input_limits)
-        self._bounded: JointInput | None = None
-        # by the name of the parameter that says when a value is stale
-        self._inputs: list[tuple[str, ImuInput | WrenchInputs | InputWatch]] = []
-        self.joint_watch = InputWatch(self._timeout("joint_timeout"))
-        self._inputs.append(("joint_timeout", self.joint_watch))
-        self.meter = diagnostics.RateMeter()
-        self.lockstep = LockstepAnswers(self)
         self.description = RobotDescription(
             self, self._use_model, self.log, self._guarded
         )
-        self._joint_states: Stream | None = None
-        self._flush: Callable[[], None] = lambda: None
-        self._on_sample: Callable[[JointSample], None] = lambda _: None
-        self._handles_problems = False
-        self._rate = RateLimit(self._sample_rate)
-        self._simulated_time = self.get_parameter("use_sim_time").value
         self._diagnostics = diagnostics.Diagnostics(self, subject or name)
         period_s = min(self.joint_watch.timeout_s / 4.0, 0.25)
         self.create_steady_timer(period_s, self._on_watch)
         self.create_steady_timer(1.0, self._on_diagnostics)
 
-    # --- to be overridden ----------------------------------------------------------------------
+    # --- to be overridden ------------------------------------------------------------------------
     @classmethod
     def main(cls) -> int:
         """Runs the node until it is stopped; the entry point of its executable.
@@ -200,25 +140,8 @@ class RobotNode(Node, Generic[P]):
         """
         self.get_logger().error(reason)
 
-    def on_restart(self, jump_s: float) -> None:
-        """Called when the stamps of joint_states have moved to another time line for good.
-
-        Args:
-            jump_s: s, from the old time line to the new; 0 where stamps were zero before.
-        """
-
     def watch(self) -> None:
         """Called several times a second by a timer on a steady clock, also without input."""
-
-    def apply_parameters(self, new: P) -> None:
-        """Applies changed live parameters; to be overridden.
-
-        Args:
-            new: the new values; self.parameters still has the old ones.
-
-        Raises:
-            ComModelError, ValueError: they are refused; the text is the reason.
-        """
 
     def diagnose(self) -> Diagnosis:
         """Returns the status for /diagnostics; the base class adds rate, latency and robot name."""
@@ -227,7 +150,7 @@ class RobotNode(Node, Generic[P]):
             diagnostics.ERROR if waiting else diagnostics.OK, waiting or "running"
         )
 
-    # --- the robot -----------------------------------------------------------------------------
+    # --- the robot -------------------------------------------------------------------------------
     @property
     def waiting(self) -> str:
         """What is missing for a model, and how to fix it; empty when there is a model."""
@@ -256,163 +179,6 @@ class RobotNode(Node, Generic[P]):
             raise ParameterError("robot_config", "", fix)
         return self.config
 
-    # --- inputs --------------------------------------------------------------------------------
-    def follow_joint_states(
-        self,
-        on_sample: Callable[[JointSample], None],
-        *,
-        depth: int = 1,
-        with_problems: bool = False,
-    ) -> None:
-        """Subscribes joint_states; `self.joints` sorts them by name.
-
-        With a parameter rate_hz, samples that arrive more often by their stamps are left out.
-        A sample whose `error` is set, or that arrives without a model, causes a warning and does
-        not count as received, so that unusable joint_states time out.
-
-        Args:
-            on_sample: called with each sample that is due.
-            depth: number of messages that may wait while the node is busy.
-            with_problems: on_sample gets samples with an `error` too, and they count as
-                received.
-        """
-        self._on_sample, self._handles_problems = on_sample, with_problems
-        on_jump, use = (self._restart, self.joint_watch.extend), self._on_joint_states
-        self._joint_states = self._subscribe(
-            JointState, "joint_states", use, depth, *on_jump
-        )
-
-    def follow_joints_with_imu(
-        self,
-        use: Callable[[list[Paired[JointSample]]], None],
-        timeout_s: float,
-        wait_s: float,
-        on_problem: Callable[[JointSample], None] | None = None,
-    ) -> None:
-        """Subscribes joint_states and imu, and pairs those of the same instants.
-
-        Args:
-            use: called with the samples that need not wait any longer, in order; the list may be
-                empty. When joint_states time out, also with those that still wait.
-            timeout_s: s, largest time between a joint sample and its reading of the IMU.
-            wait_s: s of sample time that a joint sample waits at most.
-            on_problem: called with samples that have an `error`, which then count as received.
-        """
-        pairing = ImuPairing[JointSample](timeout_s, wait_s)
-        self.follow_joint_states(
-            lambda sample: (
-                on_problem(sample)
-                if on_problem and sample.error
-                else use(pairing.add_joints(sample.time_ns, sample))
-            ),
-            depth=EVERY_SAMPLE,
-            with_problems=on_problem is not None,
-        )
-        self.subscribe(
-            Imu,
-            "imu",
-            lambda msg, time_ns: use(pairing.add_imu(time_ns, imu_to_values(msg))),
-            EVERY_SAMPLE,
-        )
-        self._flush = lambda: use(pairing.flush())
-
-    def follow_wrenches(
-        self,
-        feet: Sequence[Foot],
-        depth: int = 1,
-        *,
-        listens: bool = True,
-        timeout: str = "wrench_timeout",
-    ) -> WrenchInputs:
-        """Subscribes the wrench topics of some feet.
-
-        Args:
-            feet: of the configuration.
-            depth: number of messages of each foot that may wait while the node is busy.
-            listens: false: nothing is subscribed.
-            timeout: parameter that says when a wrench is stale.
-
-        Returns:
-            The wrenches, in the order of the feet.
-        """
-        inputs = WrenchInputs(feet, self._timeout(timeout))
-        self._inputs.append((timeout, inputs))
-        for index, foot in enumerate(feet if listens else ()):
-            self.subscribe(
-                WrenchStamped, foot.wrench_topic, partial(inputs.update, index), depth
-            )
-        return inputs
-
-    def follow_imu(self, *, listens: bool = True, **texts: str) -> ImuInput:
-        """Subscribes imu.
-
-        Args:
-            listens: false: nothing is subscribed.
-            **texts: for the messages, see ImuInput.
-
-        Returns:
-            The readings; the parameter imu_timeout says when one is stale.
-        """
-        imu = ImuInput(self._timeout("imu_timeout"), **texts)
-        self._inputs.append(("imu_timeout", imu))
-        if listens:
-            self.subscribe(Imu, "imu", imu.update)
-        return imu
-
-    def follow_velocity(self) -> VelocityInput:
-        """Subscribes cmd_vel.
-
-        Returns:
-            The velocity; the parameter cmd_vel_timeout says when it is stale.
-        """
-        velocity = VelocityInput(self._timeout("cmd_vel_timeout"), self.faults)
-        self._inputs.append(("cmd_vel_timeout", velocity))
-        self.subscribe_with(Twist, "cmd_vel", velocity.receive, qos.stream(1))
-        return velocity
-
-    def subscribe(
-        self,
-        kind: type,
-        topic: str,
-        callback: Callable[[Any, int], None],
-        depth: int = 1,
-    ) -> None:
-        """Subscribes stamped messages with best effort, through the checks of com_ros.stream.
-
-        Args:
-            kind: type of the messages.
-            topic: its name.
-            callback: called with each accepted message and its time, ns.
-            depth: number of messages that may wait while the node is busy.
-        """
-        self._subscribe(kind, topic, callback, depth)
-
-    def subscribe_with(
-        self,
-        kind: type,
-        topic: str,
-        callback: Callable[[Any], None],
-        profile: QoSProfile,
-    ) -> None:
-        """Subscribes with another quality of service, without the checks of com_ros.stream.
-
-        Args:
-            kind: type of the messages.
-            topic: its name.
-            callback: called with each message; an exception drops the message.
-            profile: quality of service.
-        """
-        self.create_subscription(kind, topic, self._guarded(callback), profile)
-
-    @property
-    def too_slow(self) -> str:
-        """For which topic the node is too slow now, and how to fix it; empty for none."""
-        for backlog in self._backlogs:  # a loop: it runs with each sample
-            if backlog.problem:
-                return backlog.problem
-        return ""
-
-    # --- services and timers -------------------------------------------------------------------
     def serve_trigger(
         self,
         name: str,
@@ -439,107 +205,7 @@ class RobotNode(Node, Generic[P]):
 
         self.create_service(Trigger, name, answer)
 
-    def create_service(
-        self, srv_type: Any, srv_name: str, callback: Any, **options: Any
-    ) -> Service:
-        """Offers a service, as rclpy's method of this name; no request ends the node.
-
-        Args:
-            srv_type: type of the service.
-            srv_name: its name.
-            callback: of a request and a response; an exception becomes a refusal, and one that is
-                no ComModelError is reported as a bug.
-            **options: of rclpy's method.
-        """
-        report = partial(self._report_bug, f"a request of {srv_name} was refused")
-        answer = answering(srv_type, callback, report)
-        return super().create_service(srv_type, srv_name, answer, **options)
-
-    def create_timer(
-        self, timer_period_sec: float, callback: Any, *rest: Any, **options: Any
-    ) -> Timer:
-        """Creates a timer, as rclpy's method of this name; no exception ends the node.
-
-        Args:
-            timer_period_sec: s.
-            callback: its exceptions are ignored once the node or ROS has been shut down.
-            *rest: of rclpy's method.
-            **options: of rclpy's method.
-        """
-
-        def on_timer() -> None:
-            try:
-                callback()
-            except InvalidHandle:
-                pass  # the node was destroyed when the timer was due
-            except ComModelError:  # it cannot work with what it has
-                if self.context.ok():
-                    raise
-            except Exception as error:
-                self._report_bug("a timer failed", error)
-
-        return super().create_timer(timer_period_sec, on_timer, *rest, **options)
-
-    def create_steady_timer(
-        self, period_s: float, callback: Callable[[], None]
-    ) -> Timer:
-        """Creates a timer in real time, which keeps running when simulated time stops.
-
-        Args:
-            period_s: s.
-            callback: its exceptions are ignored once the node or ROS has been shut down.
-        """
-        clock = Clock(clock_type=ClockType.STEADY_TIME)
-        return self.create_timer(period_s, callback, clock=clock)
-
-    def background_jobs(self) -> BackgroundJobs:
-        """Makes a thread for long computations, which ends with the node."""
-        self._threads.append(BackgroundJobs(self))
-        return self._threads[-1]
-
-    def destroy_node(self) -> None:
-        """Waits for the computation that runs in each thread, then destroys the node."""
-        for jobs in self._threads:
-            jobs.close()
-        super().destroy_node()
-
-    # --- inside --------------------------------------------------------------------------------
-    def _subscribe(
-        self,
-        kind: type,
-        topic: str,
-        callback: Callable[[Any, int], None],
-        depth: int,
-        *on_jump: Callable[..., None],
-    ) -> Stream:
-        stream = Stream(
-            self,
-            self.resolve_topic_name(topic),
-            callback,
-            None
-            if kind is JointState
-            else lambda msg, name: self._bounds.problem(msg, name),
-            self.faults,
-            *on_jump,
-        )
-        sensor = topic if kind in SENSORS else ""
-        read, deliver = Reader(kind), self._guarded(stream.update, sensor)
-
-        def receive(data: Any) -> None:
-            try:
-                msg = read(data) if type(data) is bytes else data
-            except Exception as error:
-                problem = f"bytes on {stream.topic} are no {kind.__name__}: {error}"
-                self.faults.add("undecodable", stream.topic, problem)
-            else:
-                deliver(msg)
-
-        backlog = Backlog(self, kind, topic, depth, receive)
-        if sensor:
-            self.lockstep.sensors.append(backlog.subscription)
-        self._backlogs.append(backlog)
-        return stream
-
+    # --- inside ----------------------------------------------------------------------------------
     def _use_model(self, model: RobotModel) -> None:
         if self.config is not None:
             model = self.config.attach(model)
@@ -549,75 +215,8 @@ class RobotNode(Node, Generic[P]):
         timeout_s = self._timeout("joint_timeout")
         joints = JointInput(model.joint_names, timeout_s, assumed)
         self.use_model(model)
-        self.joints = joints
-        self._set_bounds(self.parameters, model)
-
-    def _set_bounds(self, parameters: P, model: RobotModel | None) -> None:
-        self._bounds, self._bounded = InputBounds(parameters.input_limits, model), None
-
-    def _restart(self, jump_s: float) -> None:
-        self._rate.restart()
-        if self.joints is not None and not jump_s:
-            self.joints.restart()
-        self.on_restart(jump_s)
-
-    def _timeout(self, name: str) -> float:
-        """A timeout by the name of its parameter, s."""
-        return float(getattr(self.parameters, name, 1.0))
-
-    @property
-    def _sample_rate(self) -> float:
-        """Highest rate of samples of joint_states, 1/s."""
-        return float(getattr(self.parameters, "rate_hz", math.inf))
-
-    def _change_parameters(self, new: P) -> None:
-        self.apply_parameters(new)
-        self._set_bounds(new, self.description.model)
-        self.parameters = new
-        self._rate.set(self._sample_rate)
-        for name, inputs in self._inputs:
-            inputs.timeout_s = self._timeout(name)
-        if self.joints is not None:
-            self.joints.timeout_s = self.joint_watch.timeout_s
-
-    def _on_joint_states(self, msg: JointState, time_ns: int) -> None:
-        sample = self._sample(msg, time_ns)
-        if sample is None:
-            return
-        if sample.error and not self._handles_problems:
-            if self.joints is not None:
-                self.log.warn("joint_states", sample.error)
-            return
-        self.joint_watch.received()
-        if self._rate.due(time_ns):
-            self._on_sample(sample)
-            # Without a simulated clock the system's time: reading it takes a tenth as long.
-            now_ns = (
-                self.get_clock().now().nanoseconds
-                if self._simulated_time
-                else time.time_ns()
-            )
-            self.meter.add(now_ns - time_ns)
-
-    def _sample(self, msg: JointState, time_ns: int) -> JointSample | None:
-        joints = self.joints
-        if joints is None:
-            return JointSample.unknown(
-                0, self.waiting, time_ns, stamp_to_ns(msg.header.stamp)
-            )
-        if joints is not self._bounded:
-            joints.set_bounds(self._bounds)
-            self._bounded = joints
-        count = joints.implausible
-        sample = joints.update(msg, time_ns)
-        if joints.implausible > count and sample is not None:
-            self.faults.add(
-                "implausible", "joint_states", sample.error or sample.warnings[-1]
-            )
-        slow = self.too_slow
-        if slow and sample is not None:
-            sample = sample._replace(warnings=(*sample.warnings, slow))
-        return sample
+        self.joints, self._bounded_model = joints, model
+        self._set_bounds(self.parameters)
 
     def _on_watch(self) -> None:
         self.description.warn_while_waiting()
@@ -656,29 +255,3 @@ class RobotNode(Node, Generic[P]):
             if fault and fault not in text:
                 level, text = max(level, diagnostics.WARN), f"{text}; {fault}"
         self._diagnostics.publish(level, text, values, name)
-
-    def _report_bug(self, what: str, error: Exception) -> None:
-        """Logs and counts an exception that is being handled, unless ROS was shut down."""
-        if not self.context.ok():
-            return
-        self.faults.counts["failed"] += 1
-        if self.log.warn(what, f"{what}: {type(error).__name__}: {error}"):
-            self.get_logger().error(traceback.format_exc())
-
-    def _guarded(
-        self, callback: Callable[..., None], sensor: str = ""
-    ) -> Callable[..., None]:
-        """A callback whose exceptions drop the message.
-
-        With a sensor's topic a simulator that waits gets its answer after it.
-        """
-
-        def guarded(msg: Any, *more: Any) -> None:
-            try:
-                callback(msg, *more)
-            except Exception as error:
-                self._report_bug(f"a {type(msg).__name__} was dropped", error)
-            if sensor and self.lockstep.awaited:
-                self.lockstep.received(sensor, stamp_to_ns(msg.header.stamp))
-
-        return guarded

@@ -68,7 +68,8 @@ from com_ros.joint_input import JointSample
 from com_ros.markers import BLUE, GREEN, ORANGE, RED, FramePublisher, MarkerOutput
 from com_ros.parameters import SensorParameters, WrenchSource, live_parameter, parameter
 from com_ros.raw_messages import TrajectoryWriter
-from com_ros.robot_node import EVERY_SAMPLE, RobotNode
+from com_ros.receiving_node import EVERY_SAMPLE
+from com_ros.robot_node import RobotNode
 from com_ros.stream import RateLimit
 
 

@@ -52,7 +52,8 @@ from com_ros.parameters import (
     parameter,
 )
 from com_ros.raw_messages import TrajectoryWriter
-from com_ros.robot_node import EVERY_SAMPLE, RobotNode
+from com_ros.receiving_node import EVERY_SAMPLE
+from com_ros.robot_node import RobotNode
 
 
 @dataclass(frozen=True)

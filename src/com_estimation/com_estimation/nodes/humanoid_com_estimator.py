@@ -52,7 +52,8 @@ from com_ros.joint_input import JointSample
 from com_ros.markers import GREEN, ORANGE, RED, MarkerOutput
 from com_ros.parameters import AssumedJoints, SensorParameters, parameter
 from com_ros.qos import LATCHED, RESULT
-from com_ros.robot_node import EVERY_SAMPLE, RobotNode
+from com_ros.receiving_node import EVERY_SAMPLE
+from com_ros.robot_node import RobotNode
 
 WAIT = 0.02  # s of the stamps, for which a sample waits for IMU and wrenches
 

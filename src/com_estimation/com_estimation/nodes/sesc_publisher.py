@@ -45,7 +45,8 @@ from com_ros.parameters import (
     live_parameter,
     parameter,
 )
-from com_ros.robot_node import EVERY_SAMPLE, RobotNode
+from com_ros.receiving_node import EVERY_SAMPLE
+from com_ros.robot_node import RobotNode
 from com_ros.stream import RateLimit
 
 

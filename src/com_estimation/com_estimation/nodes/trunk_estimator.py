@@ -52,7 +52,8 @@ from com_ros.conversions import NS_PER_S, ns_to_stamp
 from com_ros.diagnostics import Diagnosis
 from com_ros.inputs import Latest, Paired, WrenchInputs
 from com_ros.joint_input import JointSample
-from com_ros.robot_node import EVERY_SAMPLE, RobotNode
+from com_ros.receiving_node import EVERY_SAMPLE
+from com_ros.robot_node import RobotNode
 
 # s between parts of the joints; a leg moves by centimetres meanwhile
 LARGEST_SPREAD = 0.03

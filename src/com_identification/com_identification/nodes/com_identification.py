@@ -68,7 +68,8 @@ from com_ros.inputs import InputWatch
 from com_ros.joint_input import JointSample
 from com_ros.markers import MarkerOutput
 from com_ros.qos import LATCHED, RESULT
-from com_ros.robot_node import EVERY_SAMPLE, RobotNode
+from com_ros.receiving_node import EVERY_SAMPLE
+from com_ros.robot_node import RobotNode
 
 # s, between two blocks of readings, and two checks of pending requests
 SERVE_PERIOD = 0.05

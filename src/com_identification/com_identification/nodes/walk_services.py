@@ -29,7 +29,8 @@ from com_msgs.msg import WalkRecording
 from com_ros.conversions import NS_PER_S, ns_to_stamp
 from com_ros.jobs import DeferredService, Reply
 from com_ros.qos import LATCHED, stream
-from com_ros.robot_node import EVERY_SAMPLE, RobotNode
+from com_ros.receiving_node import EVERY_SAMPLE
+from com_ros.robot_node import RobotNode
 
 MAX_CHUNK = 100_000  # messages that wait to be written
 CHUNK = 10.0  # s of a file: what a crash loses at most

@@ -44,7 +44,8 @@ from com_ros import diagnostics, qos
 from com_ros.diagnostics import Diagnosis
 from com_ros.exceptions import ParameterError
 from com_ros.parameters import RobotParameters, parameter
-from com_ros.robot_node import EVERY_SAMPLE, RobotNode
+from com_ros.receiving_node import EVERY_SAMPLE
+from com_ros.robot_node import RobotNode
 
 _KINDS = {JOINT_STATE: JointState, IMU: Imu, WRENCH: WrenchStamped}
 _TOPICS = {JOINT_STATE: "joint_states", IMU: "imu"}
