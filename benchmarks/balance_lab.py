@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from com_control.balance.balancer import BalanceOptions
+from com_control.balance.options import BalanceOptions
 from com_control.balance.session import BalancePhase, BalanceReading, BalanceSession
 from com_model import RobotConfig, RobotModel, find_robot
 from com_model.dynamics.kinematics import link_pose, link_poses

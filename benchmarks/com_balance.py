@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from balance_lab import SETTLE, Array, DesiredCom, Run, load, run
 
-from com_control.balance.balancer import BalanceOptions
 from com_control.balance.demonstrations import reach, squat, sway
+from com_control.balance.options import BalanceOptions
 from com_control.balance.session import BalanceSession
 from com_control.balance.soles import Soles, balance_frame
 from com_model import html

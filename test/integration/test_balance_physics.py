@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from com_control.balance.balancer import BalanceOptions, StandingLimits
+from com_control.balance.options import BalanceOptions, StandingLimits
 from com_model.robots import known_robots
 from com_simulation.physics.sensors import NoiseLevels
 from com_simulation.physics.suspension_rig import STAYS, Tilt

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from com_control.balance.balancer import BalanceOptions, Balancer
+from com_control.balance.balancer import Balancer
 from com_control.balance.demonstrations import DemonstrationPlayer
+from com_control.balance.options import BalanceOptions
 from com_control.balance.soles import Soles, mean_normal
 from com_control.exceptions import BalanceError
 from com_model import RobotConfig, RobotModel

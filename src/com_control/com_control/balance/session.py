@@ -6,13 +6,8 @@ from enum import IntEnum
 
 import numpy as np
 
-from com_control.balance.balancer import (
-    STILL,
-    BalanceOptions,
-    Balancer,
-    BalanceStep,
-    StandingLimits,
-)
+from com_control.balance.balancer import STILL, Balancer, BalanceStep
+from com_control.balance.options import BalanceOptions, StandingLimits
 from com_control.balance.soles import Soles, balance_frame, mean_normal
 from com_control.command_guard import CommandGuard, GuardOptions, ReadingTimes
 from com_control.exceptions import BalanceError

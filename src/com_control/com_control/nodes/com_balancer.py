@@ -39,8 +39,9 @@ from geometry_msgs.msg import PointStamped, Vector3Stamped
 from rclpy.node import Node
 from std_msgs.msg import Header
 
-from com_control.balance.balancer import BalanceOptions, BalanceStep, StandingLimits
+from com_control.balance.balancer import BalanceStep
 from com_control.balance.demonstrations import DEMONSTRATIONS, DemonstrationPlayer
+from com_control.balance.options import BalanceOptions, StandingLimits
 from com_control.balance.session import (
     BalanceCommand,
     BalancePhase,

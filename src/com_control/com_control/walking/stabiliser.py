@@ -19,14 +19,15 @@ from com_control.exceptions import BipedError
 from com_control.sensor_guard import FAILURES, Sensor, SensorGuard
 from com_control.walking.biped import JOINTS, Biped, BipedLeg, heading_to_pelvis
 from com_control.walking.com_ik import ComIk
-from com_control.walking.law_table import LAW, Body, Table
-from com_control.walking.stabiliser_law import (
+from com_control.walking.law_table import (
+    LAW,
+    Body,
     Measurements,
-    follow_plan,
+    Table,
     make_controller_state,
     make_target,
-    tick,
 )
+from com_control.walking.stabiliser_law import follow_plan, tick
 from com_control.walking.stance import find_stance
 from com_control.walking.walk_monitor import NO_WRENCHES, SoleZmp
 from com_control.walking.walk_plan import Samples, WalkPlan, quintic

@@ -33,7 +33,6 @@ clock pauses; early contact: a foot that touches down before its time stops wher
 """
 
 from math import atan2, cos, exp, hypot, sin
-from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -41,8 +40,11 @@ from numba import njit
 from com_control.walking.law_table import (
     LAW,
     Body,
+    ControllerState,
+    Measurements,
     Place,
     Table,
+    Target,
     adjust_step,
     ask_moments,
     blend,
@@ -61,114 +63,6 @@ from com_model.compiled import compiled
 from com_model.contact import SWING_LOAD
 from com_model.dynamics import GRAVITY
 from com_model.geometry.vector_kernels import Vector, add, cross, set_product, turned
-
-
-class Measurements(NamedTuple):
-    """Sensor values of one control tick, in the root link's frame unless stated otherwise.
-
-    Attributes:
-        R_imu: (3, 3) orientation of the root link in a gravity-aligned frame of arbitrary yaw; NaN
-            while the IMU's orientation is unknown.
-        soles: (2, 3, 4) poses of the left and right sole, from the joint positions.
-        com: (3,) m, centre of mass from the joint positions.
-        wrenches: (2, 6) force (N) and moment (N m) of the ground on each foot, about the sole's
-            origin, in the sole's frame; NaN where a foot's wrench is unknown.
-    """
-
-    R_imu: Array
-    soles: Array
-    com: Array
-    wrenches: Array
-
-
-class ControllerState(NamedTuple):
-    """State of the controller between ticks; arrays that the tick overwrites.
-
-    Attributes:
-        phase: (4,) time of the plan, s; time waited for this step, s; 1 after the first tick;
-            rate of the plan's time, 0 to 1.6.
-        motion: (2, 2) m and m/s, c and v of x and y.
-        offset: (2, 2) m, b forwards and leftwards of the pelvis, and m^2, its mean square
-            residual.
-        pull: (2,) m/s^2, a forwards and leftwards of the pelvis.
-        lean: (2,) m, y.
-        integral: (2,) m, of the DCM error times k_i.
-        tilts: (2, 2) rad, of each foot about its x and y.
-        rocks: (2, 2, 3) for each of these: s, for which the ZMP of the foot's force has stayed
-            in place; that place, over the sole's half size; rad/s, of the tilt in addition to
-            the feedback's.
-        feet: (2, 3) m, of the commanded soles from the plan.
-        held: (2, 4) m, position of a foot that landed early; and 1 if it did.
-        unloaded: (2,) s, for which a foot has been unloaded.
-        further: (2,) m, by which each foot should land before its planned position.
-        slope: (2,) of the ground along x and y.
-        heading: (2,) rad, from the IMU's to the plan's: reference; and from the soles now.
-        turns: (2,) rad, of the commanded soles from the plan, to the left.
-    """
-
-    phase: Array
-    motion: Array
-    offset: Array
-    pull: Array
-    lean: Array
-    integral: Array
-    tilts: Array
-    rocks: Array
-    feet: Array
-    held: Array
-    unloaded: Array
-    further: Array
-    slope: Array
-    heading: Array
-    turns: Array
-
-
-class Target(NamedTuple):
-    """Result of a tick.
-
-    Attributes:
-        com: (3,) m, commanded.
-        feet: (2, 3, 4) poses of the soles, commanded.
-        R_pelvis: (3, 3) orientation of the pelvis, commanded.
-        estimate: (11,) CoM x, y, z with its offset, m; its velocity x, y, m/s; DCM x, y, m;
-            planned DCM x, y, m; ZMP x, y, m (NaN: unknown).
-        loads: (2,) fraction of the weight on each foot; NaN: unknown.
-    """
-
-    com: Array
-    feet: Array
-    R_pelvis: Array
-    estimate: Array
-    loads: Array
-
-
-def make_controller_state() -> ControllerState:
-    """Allocates the state of a stabiliser before its first tick."""
-    shapes = (
-        4,
-        (2, 2),
-        (2, 2),
-        2,
-        2,
-        2,
-        (2, 2),
-        (2, 2, 3),
-        (2, 3),
-        (2, 4),
-        2,
-        2,
-        2,
-        2,
-        2,
-    )
-    return ControllerState(*(np.zeros(shape) for shape in shapes))
-
-
-def make_target() -> Target:
-    """Allocates the result of a tick."""
-    return Target(
-        np.zeros(3), np.zeros((2, 3, 4)), np.eye(3), np.zeros(11), np.zeros(2)
-    )
 
 
 @njit

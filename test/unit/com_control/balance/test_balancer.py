@@ -7,8 +7,9 @@ import pytest
 from builtin_interfaces.msg import Time
 from scipy.spatial.transform import Rotation
 
-from com_control.balance.balancer import BalanceOptions, Balancer
+from com_control.balance.balancer import Balancer
 from com_control.balance.demonstrations import reach, squat, sway
+from com_control.balance.options import BalanceOptions
 from com_control.balance.session import (
     BalancePhase,
     BalanceReading,

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from balance_lab import run
 
-from com_control.balance.balancer import BalanceOptions, Balancer
+from com_control.balance.balancer import Balancer
+from com_control.balance.options import BalanceOptions
 from com_control.balance.resonance import Resonance, ShapedReference
 from com_model import Foot, RobotModel, link_pose
 from com_model.robot_config import Servo, ServoGains

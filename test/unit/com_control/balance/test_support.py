@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from com_control.balance.balancer import LEAD, BalanceOptions, ComReference
+from com_control.balance.balancer import LEAD, ComReference
+from com_control.balance.options import BalanceOptions
 from com_control.balance.soles import hold_inside
 from com_model.geometry.support import convex_hull, signed_distance
 

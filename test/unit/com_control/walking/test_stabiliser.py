@@ -7,9 +7,16 @@ from shipped_robot import shipped_robot
 
 from com_control.exceptions import BipedError
 from com_control.walking.biped import Biped
-from com_control.walking.law_table import LAW, Body, adjust_step, find_pace, settle_sole
+from com_control.walking.law_table import (
+    LAW,
+    Body,
+    adjust_step,
+    find_pace,
+    make_controller_state,
+    settle_sole,
+)
 from com_control.walking.stabiliser import Fault, Stabiliser, ankle_stiffness
-from com_control.walking.stabiliser_law import make_controller_state, move_ankles
+from com_control.walking.stabiliser_law import move_ankles
 from com_control.walking.walk import WalkRequest
 from com_control.walking.walker import Walker
 from com_model.dynamics import GRAVITY
