@@ -51,7 +51,8 @@ from com_model.setup import RobotSetup, describe, to_yaml
 from com_model.setup.check import check_written, with_steps
 from com_model.setup.gains import with_drives
 from com_model.setup.parts import HUMANOID, OTHER, QUADRUPED
-from com_model.urdf.mjcf import drives_of_mjcf, is_mjcf, urdf_of_mjcf
+from com_model.urdf.mjcf import drives_of_mjcf, urdf_of_mjcf
+from com_model.urdf.xml_reader import is_mjcf
 from com_simulation.physics.standing import try_standing
 
 STANDING = 10.0  # s

@@ -45,8 +45,8 @@ from walk_scenarios import (
 )
 
 from com_control.walking.biped import Biped
-from com_control.walking.stance import find_stance
 from com_control.walking.walk import make_plan
+from com_control.walking.walk_plan import find_stance
 from com_demos import demonstration, record_bag
 from com_demos.exceptions import RunError
 from com_identification.commands import identify, propose_postures

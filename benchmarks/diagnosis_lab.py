@@ -23,8 +23,8 @@ from walk_playback import starting_at
 from com_control.walking.biped import Biped, sole_poses
 from com_control.walking.com_ik import ComIk
 from com_control.walking.stabiliser import Stabiliser, ankle_stiffness
-from com_control.walking.stance import find_stance
 from com_control.walking.walk import Walk, WalkRequest
+from com_control.walking.walk_plan import find_stance
 from com_control.walking.walker import Walker
 from com_demos.walk_record import has_fallen
 from com_estimation.humanoid.layout import Layout, make_layout

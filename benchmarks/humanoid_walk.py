@@ -33,8 +33,8 @@ from walk_scenarios import (
     world_for,
 )
 
-from com_control.walking.stance import find_stance
 from com_control.walking.walk import WalkRequest, make_plan
+from com_control.walking.walk_plan import find_stance
 
 Array = NDArray[np.float64]
 

@@ -40,7 +40,7 @@ from trot_lab import CLEAN, TrotRun, run_trot
 from walk_playback import measured_zmp
 from walk_scenarios import itu_biped, paper_plan, simulate, walk_by, world_for
 
-from com_control.walking.stance import find_stance
+from com_control.walking.walk_plan import find_stance
 from com_model import RobotModel, Sesc, load_robot
 from com_model.dynamics.kinematics import link_pose_batch
 from com_simulation.exceptions import DivergedError

@@ -32,7 +32,7 @@ from rich.progress import track
 from rich.table import Table
 
 from com_model import RobotModel, Sesc, UrdfError
-from com_model.urdf.mjcf import is_mjcf
+from com_model.urdf.xml_reader import is_mjcf
 
 Array = NDArray[np.float64]
 Result = tuple[Array, Array]

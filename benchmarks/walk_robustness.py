@@ -44,8 +44,8 @@ from walk_robustness_page import write_page
 
 from com_control.walking.biped import Biped
 from com_control.walking.stabiliser import Stabiliser, ankle_stiffness
-from com_control.walking.stance import find_stance
 from com_control.walking.walk import Walk, WalkRequest
+from com_control.walking.walk_plan import find_stance
 from com_control.walking.walker import Walker
 from com_demos.walk_record import has_fallen
 from com_model import RobotConfig, RobotModel

@@ -46,9 +46,9 @@ from walk_robustness import PERIOD, ROBOTS, turned
 from com_control.walking.biped import Biped
 from com_control.walking.session import WalkPhase, WalkSession
 from com_control.walking.stabiliser import Stabiliser, ankle_stiffness
-from com_control.walking.stance import find_stance
 from com_control.walking.velocity import VelocityWalker
 from com_control.walking.walk_monitor import Reading, WalkChecks, WalkEstimator
+from com_control.walking.walk_plan import find_stance
 from com_control.walking.walker import Walker
 from com_demos.background import Background, free_domain_id
 from com_model import load_robot

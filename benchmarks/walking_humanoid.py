@@ -25,8 +25,8 @@ from walking_lab import (
 )
 
 from com_control.walking.biped import Biped
-from com_control.walking.stance import find_stance
 from com_control.walking.walk import WalkRequest, make_plan
+from com_control.walking.walk_plan import find_stance
 from com_model import RobotConfig, RobotModel
 from com_simulation.physics.sensors import Reading
 from com_simulation.physics.simulation import Simulation

@@ -9,7 +9,7 @@ from shipped_robot import shipped_robot
 from trajectory_msgs.msg import JointTrajectory
 
 from com_control.nodes.ccgd_gait import CcgdGaitNode
-from com_control.walking.joint_path import JointPath
+from com_model.joint_path import JointPath
 from com_msgs.action import Walk
 from com_msgs.msg import WalkGoal, WalkState
 from com_ros.conversions import NS_PER_S, ns_to_stamp, numpy_to_joint_state, stamp_to_ns

@@ -10,10 +10,10 @@ from shipped_robot import shipped_robot
 from com_control.walking.biped import Biped, sole_poses
 from com_control.walking.session import WalkPhase, WalkSession
 from com_control.walking.stabiliser import Stabiliser, ankle_stiffness
-from com_control.walking.stance import find_stance
 from com_control.walking.velocity import VelocityWalker
 from com_control.walking.walk import WalkRequest
 from com_control.walking.walk_monitor import Reading, WalkChecks
+from com_control.walking.walk_plan import find_stance
 from com_control.walking.walker import Walker
 from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.world_builder import build_world

@@ -20,9 +20,9 @@ from com_control.motion.files import write_motion
 from com_control.motion.motion import Motion, MotionLayout
 from com_control.walking.biped import Biped
 from com_control.walking.com_ik import ComIk
-from com_control.walking.stance import find_stance
 from com_control.walking.walk import WalkRequest, make_plan
 from com_control.walking.walk_joints import refine
+from com_control.walking.walk_plan import find_stance
 from com_model import RobotConfig, RobotModel, Sesc, link_poses
 from com_model.arrays import Array
 

@@ -15,8 +15,9 @@ from com_model.exceptions import UnknownNameError, UrdfError, listing
 from com_model.geometry.rotations import rotation_from_rpy
 from com_model.text import Facts, Shown, signed_mm
 from com_model.urdf.elements import Joint, Link, Tree, Urdf, build_tree
-from com_model.urdf.mjcf import read_description, urdf_of_mjcf
+from com_model.urdf.mjcf import urdf_of_mjcf
 from com_model.urdf.parsing import find_misspellings, parse_urdf
+from com_model.urdf.xml_reader import is_mjcf, read_bounded
 
 
 class Frame(NamedTuple):
@@ -153,7 +154,9 @@ class RobotModel(Shown):
         Raises:
             UrdfError: As from_urdf and from_mjcf, or where it cannot be read.
         """
-        return replace(cls.from_urdf(read_description(path)), path=Path(path))
+        if is_mjcf(path):
+            return cls.from_mjcf(path)
+        return replace(cls.from_urdf(read_bounded(path)), path=Path(path))
 
     def with_frames(self, frames: Sequence[Frame]) -> "RobotModel":
         """Gives the same robot with these added frames, and no others."""

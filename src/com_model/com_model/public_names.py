@@ -1,6 +1,7 @@
 """Public names of a package that are imported when they are first used."""
 
 import ast
+import sys
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -20,6 +21,8 @@ def import_when_used(package: str, file: str) -> tuple[Callable[[str], Any], lis
     def getattr_(name: str) -> Any:
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(modules[name]), name)
+        found = getattr(import_module(modules[name]), name)
+        setattr(sys.modules[package], name, found)  # asked for once
+        return found
 
     return getattr_, sorted(modules)

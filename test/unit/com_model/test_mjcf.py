@@ -13,7 +13,8 @@ from com_model.exceptions import UrdfError
 from com_model.setup import describe
 from com_model.setup.limbs import NoLegsError
 from com_model.urdf.editing import Inertial, edit_inertials
-from com_model.urdf.mjcf import drives_of_mjcf, is_mjcf, urdf_of_mjcf
+from com_model.urdf.mjcf import drives_of_mjcf, urdf_of_mjcf
+from com_model.urdf.xml_reader import is_mjcf
 
 ODD = """<?xml version="1.0"?>
 <!-- a robot with everything that a URDF says in another way -->

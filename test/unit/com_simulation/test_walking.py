@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 from walk_playback import WalkTargets, measured_zmp, play, starting_at, with_soles
 
-from com_control.walking.stance import find_stance
 from com_control.walking.walk import WalkRequest, make_plan
+from com_control.walking.walk_plan import find_stance
 from com_control.walking.walker import plan_steps
 from com_demos.pictures import FilmRow, draw_film
 from com_model import RobotConfig, RobotModel, Sesc, link_pose

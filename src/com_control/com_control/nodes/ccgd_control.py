@@ -16,9 +16,9 @@ from com_control.walking.biped import Biped
 from com_control.walking.com_ik import ComIk
 from com_control.walking.session import MOVING, WalkOutcome, WalkPhase, WalkSession
 from com_control.walking.stabiliser import Stabiliser, ankle_stiffness
-from com_control.walking.stance import find_stance
 from com_control.walking.walk import Walk, WalkRequest, make_stand
 from com_control.walking.walk_monitor import Reading, WalkChecks, WalkEstimator
+from com_control.walking.walk_plan import find_stance
 from com_control.walking.walker import Walker
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array

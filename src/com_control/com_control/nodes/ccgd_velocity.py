@@ -4,9 +4,9 @@ from rclpy.impl.rcutils_logger import RcutilsLogger
 
 from com_control.nodes.ccgd_control import WalkControl, WalkingRobot
 from com_control.walking.session import WalkPhase
-from com_control.walking.stance import find_stance
 from com_control.walking.velocity import VelocityWalker
 from com_control.walking.walk import Walk
+from com_control.walking.walk_plan import find_stance
 from com_model.arrays import Array
 from com_ros.inputs import VelocityInput
 from com_ros.jobs import BackgroundJobs

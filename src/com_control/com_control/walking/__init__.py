@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from com_control.walking.biped import Biped
     from com_control.walking.com_ik import ComIk
     from com_control.walking.footsteps import Footstep
-    from com_control.walking.stance import find_stance
     from com_control.walking.walk import Walk, WalkRequest
+    from com_control.walking.walk_plan import find_stance
     from com_control.walking.walker import Walker
 
 __getattr__, __all__ = import_when_used(__name__, __file__)

@@ -20,10 +20,9 @@ import numpy as np
 from com_control.exceptions import BipedError
 from com_control.walking.biped import Biped
 from com_control.walking.stabiliser import ankle_joints
-from com_control.walking.stance import find_stance
 from com_control.walking.walk import Walk, WalkRequest, make_plan
 from com_control.walking.walk_monitor import Reading, SoleZmp
-from com_control.walking.walk_plan import WalkPlan, quintic
+from com_control.walking.walk_plan import WalkPlan, find_stance, quintic
 from com_control.walking.walker import Walker
 from com_model.arrays import Array
 from com_model.dynamics import GRAVITY

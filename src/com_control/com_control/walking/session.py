@@ -29,12 +29,13 @@ from com_control.command_guard import CommandGuard, GuardOptions, ReadingTimes
 from com_control.exceptions import PlanError
 from com_control.sensor_guard import Sensor
 from com_control.walking.biped import Biped, sole_slip
-from com_control.walking.joint_path import JointPath, check_path, plan_approach
 from com_control.walking.stabiliser import FIXES, Fault, Stabilised, Stabiliser
 from com_control.walking.walk import Walk, make_stand
+from com_control.walking.walk_joints import check_path, plan_approach
 from com_control.walking.walk_monitor import Reading, WalkChecks
 from com_control.walking.walk_plan import WalkInstant, quintic
 from com_model.arrays import Array
+from com_model.joint_path import JointPath
 
 MAX_GAP = 0.1  # s between readings, for which feedback and a plan's waiting count
 

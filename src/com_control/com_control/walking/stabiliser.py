@@ -28,9 +28,8 @@ from com_control.walking.law_table import (
     make_target,
 )
 from com_control.walking.stabiliser_law import follow_plan, tick
-from com_control.walking.stance import find_stance
 from com_control.walking.walk_monitor import NO_WRENCHES, SoleZmp
-from com_control.walking.walk_plan import Samples, WalkPlan, quintic
+from com_control.walking.walk_plan import Samples, WalkPlan, find_stance, quintic
 from com_model import RobotConfig, Sesc
 from com_model.arrays import Array
 from com_model.compiled import entry_point

@@ -18,9 +18,8 @@ from com_control.walking.footsteps import (
     place_beside,
     plan_footsteps,
 )
-from com_control.walking.stance import Stance, find_stance
 from com_control.walking.walk import Walk, WalkRequest, complete_request, fields_for
-from com_control.walking.walk_plan import Timing, WalkPlan
+from com_control.walking.walk_plan import Stance, Timing, WalkPlan, find_stance
 from com_control.walking.walker import Walker
 from com_model.arrays import Array
 

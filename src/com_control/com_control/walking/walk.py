@@ -13,8 +13,14 @@ from com_control.walking.footsteps import (
     WalkParameters,
     plan_footsteps,
 )
-from com_control.walking.stance import Stance, find_stance
-from com_control.walking.walk_plan import Samples, Timing, WalkInstant, WalkPlan
+from com_control.walking.walk_plan import (
+    Samples,
+    Stance,
+    Timing,
+    WalkInstant,
+    WalkPlan,
+    find_stance,
+)
 from com_model.arrays import Array
 from com_model.joint_path import JointPath
 from com_model.parameters import live_parameter

@@ -20,8 +20,7 @@ from numpy.typing import ArrayLike
 
 from com_control.exceptions import BipedError, PlanError
 from com_control.walking.biped import Biped
-from com_control.walking.stance import find_stance
-from com_control.walking.walk_plan import WalkInstant
+from com_control.walking.walk_plan import WalkInstant, find_stance
 from com_model import Sesc, link_pose
 from com_model.arrays import Array, as_array
 from com_model.compiled import compiled, entry_point

@@ -11,15 +11,25 @@ from com_control.exceptions import PlanError
 from com_control.walking.biped import Biped, heading_to_pelvis
 from com_control.walking.com_ik import ComIk
 from com_control.walking.footsteps import Footstep, place_beside
-from com_control.walking.joint_path import JointPath, check_path, clip_to_limits
 from com_control.walking.pelvis_map import STALLED, STRETCHED
-from com_control.walking.stance import find_stance
 from com_control.walking.walk import Walk, WalkRequest, make_plan
-from com_control.walking.walk_joints import refine, solve_joints
-from com_control.walking.walk_plan import Samples, Timing, WalkPlan, quintic
+from com_control.walking.walk_joints import (
+    check_path,
+    clip_to_limits,
+    refine,
+    solve_joints,
+)
+from com_control.walking.walk_plan import (
+    Samples,
+    Timing,
+    WalkPlan,
+    find_stance,
+    quintic,
+)
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
 from com_model.dynamics import GRAVITY
+from com_model.joint_path import JointPath
 
 WEAK = "upright the hips' efforts do not carry the weight on one leg"
 

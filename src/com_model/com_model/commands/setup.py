@@ -22,7 +22,8 @@ from com_model.setup.gains import overloaded_joints, with_drives
 from com_model.setup.writing import lines_to_check, summary
 from com_model.shapes.resources import no_package, package_folders
 from com_model.strict_yaml import read_yaml
-from com_model.urdf.mjcf import drives_of_mjcf, is_mjcf, urdf_of_mjcf
+from com_model.urdf.mjcf import drives_of_mjcf, urdf_of_mjcf
+from com_model.urdf.xml_reader import is_mjcf
 
 _UNDEFINED = re.compile(r"Undefined substitution argument (\S+)")  # of xacro
 _VIEWER = "bags estimation model simulation viewer"  # and the packages that it needs

@@ -20,7 +20,7 @@ import numpy as np
 from com_model.arrays import Array
 from com_model.exceptions import UrdfError, import_optional, listing, pip_install, quote
 from com_model.geometry.rotations import rpy_from_rotation
-from com_model.urdf.xml_reader import read_bounded
+from com_model.urdf.xml_reader import is_mjcf, read_bounded
 
 _KINDS = {"hinge": "revolute", "slide": "prismatic"}
 
@@ -35,22 +35,6 @@ def read_description(path: str | os.PathLike[str]) -> bytes:
         UrdfError: It cannot be read; see urdf_of_mjcf.
     """
     return urdf_of_mjcf(path).encode() if is_mjcf(path) else read_bounded(path)
-
-
-def is_mjcf(path: str | os.PathLike[str]) -> bool:
-    """Whether a file describes a model of MuJoCo: its first element is <mujoco>.
-
-    Args:
-        path: Of the file.
-
-    Raises:
-        UrdfError: It cannot be read.
-    """
-    head = read_bounded(path)[:4096]
-    while head.lstrip().startswith((b"<?", b"<!--", b"\xef\xbb\xbf")):
-        end = b"-->" if head.lstrip().startswith(b"<!--") else b">"
-        head = head.partition(end)[2]
-    return head.lstrip().startswith(b"<mujoco")
 
 
 def urdf_of_mjcf(path: str | os.PathLike[str]) -> str:

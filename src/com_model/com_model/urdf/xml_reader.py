@@ -91,6 +91,22 @@ def read_bounded(path: str | os.PathLike[str]) -> bytes:
     return data
 
 
+def is_mjcf(path: str | os.PathLike[str]) -> bool:
+    """Whether a file describes a model of MuJoCo: its first element is <mujoco>.
+
+    Args:
+        path: Of the file.
+
+    Raises:
+        UrdfError: It cannot be read.
+    """
+    head = read_bounded(path)[:4096]
+    while head.lstrip().startswith((b"<?", b"<!--", b"\xef\xbb\xbf")):
+        end = b"-->" if head.lstrip().startswith(b"<!--") else b">"
+        head = head.partition(end)[2]
+    return head.lstrip().startswith(b"<mujoco")
+
+
 def read_xml(xml: str | bytes, schema: Schema) -> tuple[Node, str]:
     """Reads the elements of a document that a schema names.
 

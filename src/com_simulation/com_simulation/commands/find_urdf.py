@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from com_model.commands import reports_errors
 from com_model.exceptions import ComModelError
 from com_model.robots import find_robot, find_robot_config
-from com_model.urdf.mjcf import is_mjcf
+from com_model.urdf.xml_reader import is_mjcf
 
 
 @reports_errors("find_urdf", 1, ComModelError)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from com_control.exceptions import PlanError
-from com_control.walking.joint_path import JointPath, check_path, plan_approach
+from com_control.walking.walk_joints import check_path, plan_approach
+from com_model.joint_path import JointPath
 
 
 def wave(count=60, n=12, scale=0.05):

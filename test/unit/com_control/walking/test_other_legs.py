@@ -10,8 +10,8 @@ from com_control.exceptions import BipedError
 from com_control.walking.biped import MAX_FREE, Biped
 from com_control.walking.com_ik import ComIk
 from com_control.walking.stabiliser import ankle_stiffness
-from com_control.walking.stance import find_stance
 from com_control.walking.walk import WalkRequest
+from com_control.walking.walk_plan import find_stance
 from com_control.walking.walker import Walker
 from com_model import RobotModel, Sesc, link_pose
 from com_model.geometry.rotations import rotation_from_rpy

@@ -5,9 +5,9 @@ import pytest
 
 from com_control.exceptions import PlanError
 from com_control.walking.biped import sole_center
-from com_control.walking.stance import find_stance
 from com_control.walking.velocity import KEPT, TURN, VelocityWalker
 from com_control.walking.walk import WalkRequest
+from com_control.walking.walk_plan import find_stance
 from com_control.walking.walker import Walker
 
 pytestmark = pytest.mark.slow

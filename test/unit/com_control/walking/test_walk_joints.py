@@ -8,10 +8,9 @@ from com_control.exceptions import PlanError
 from com_control.walking.biped import heading_to_pelvis
 from com_control.walking.com_ik import ComIk
 from com_control.walking.footsteps import WalkParameters
-from com_control.walking.stance import find_stance
 from com_control.walking.walk import WalkRequest, make_plan
 from com_control.walking.walk_joints import solve_joints
-from com_control.walking.walk_plan import Timing
+from com_control.walking.walk_plan import Timing, find_stance
 
 
 def test_the_walk_of_the_paper(robots):

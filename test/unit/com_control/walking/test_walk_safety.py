@@ -10,8 +10,8 @@ from scipy.interpolate import CubicHermiteSpline
 
 from com_control.exceptions import PlanError
 from com_control.walking.footsteps import Footstep
-from com_control.walking.joint_path import MAX_APPROACH_TIME, plan_approach
 from com_control.walking.walk import METHODS, WalkRequest
+from com_control.walking.walk_joints import MAX_APPROACH_TIME, plan_approach
 from com_control.walking.walker import Walker
 from com_model import RobotModel
 

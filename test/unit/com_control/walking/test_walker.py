@@ -8,10 +8,9 @@ import pytest
 from com_control.exceptions import BipedError, PlanError
 from com_control.walking.biped import Biped, sole_poses, sole_slip
 from com_control.walking.footsteps import Footstep
-from com_control.walking.joint_path import check_path
-from com_control.walking.stance import find_stance
 from com_control.walking.walk import WalkRequest, make_plan
-from com_control.walking.walk_plan import WalkPlan
+from com_control.walking.walk_joints import check_path
+from com_control.walking.walk_plan import WalkPlan, find_stance
 from com_control.walking.walker import Walker
 from com_model import RobotModel
 from com_model.robot_config import WalkingSizes
