@@ -154,7 +154,7 @@ class HumanoidEstimator:
         self._encoders, self._names = fall.make_watch(model.n_joints), model.joint_names
         readings = self._q, self._matters, 0.0, self._encoders
         self._find_stuck = entry_point(fall.find_stuck, *readings)
-        self._wrenches = np.full((feet, 7), np.nan)
+        self._wrenches = np.zeros((feet, 8))
         wrenches = np.zeros((feet, 6)), 0.0, self.layout.weight, self._wrenches
         self._find_frozen = entry_point(fall.find_frozen, *wrenches)
         self.closed: deque[tuple[float, Array, Array, Array]] = deque(maxlen=50)
@@ -181,7 +181,7 @@ class HumanoidEstimator:
         self._warning_until = self._began = -np.inf
         # positions that stay
         self._held, self._stale = (-np.inf, np.empty(0), np.empty(0)), False
-        self._wrenches[:] = np.nan
+        self._wrenches[:] = 0.0
         self._rows: list[Array] = []
         for part in self._fall:
             part[:] = 0.0
@@ -282,8 +282,8 @@ class HumanoidEstimator:
         problem = ""
         if foot >= 0:
             problem = (
-                f"the wrench of {self._frames[foot]} stays the same to the last bit although it "
-                "carries load and the robot moves: check its sensor"
+                f"the wrench of {self._frames[foot]} stays the same to the last bit although "
+                "the robot moves: check its sensor"
             )
         elif jumping >= 0:
             problem = (
@@ -486,10 +486,9 @@ class HumanoidEstimator:
         if memory.phase[0] < 0 and not reason:
             mode = Mode.UNKNOWN
         if diagnosis.implausible:
-            mode, reason = (
-                Mode.FROZEN,
+            reason = reason or (
                 "the wrenches do not balance the robot's weight: check their signs, frames and the "
-                "order of the feet, and the imu's link",
+                "order of the feet, and the imu's link"
             )
         if diagnosis.unexplained:
             reason = reason or (

@@ -25,8 +25,9 @@ samples and then stays the same to the last bit for 50 ms is stuck, until it cha
 with coarse steps may rest like that: it is stuck only where it has stopped from speed within a
 sample. A position whose changes d_k are large and followed by the opposite ones, so that the mean
 of -d_k d_k-1 over that of d_k^2 is 1 (two drivers in turn) or 1/2 (at random, as in white noise),
-jumps between two drivers' values. A foot's wrench that carries load and stays the same to the last
-bit while the other's changes is frozen.
+jumps between two drivers' values. A foot's wrench that stays the same to the last bit while the
+other's changes is frozen, if it carries load or has always changed in the air so far: sensors with
+a threshold do not.
 """
 
 from math import pi
@@ -422,13 +423,14 @@ def take_out_give(
 
 @compiled()
 def find_frozen(wrenches: Array, dt: float, weight: float, watch: Array) -> int:
-    """Looks for a foot whose wrench stays the same although it carries load.
+    """Looks for a foot whose wrench stays the same: under load, or though it changed in the air.
 
     Args:
         wrenches: (f, 6) N, N m.
         dt: s since the sample before.
         weight: N, of the robot.
-        watch: (f, 7) last wrench and s since it changed; NaN at first; changed.
+        watch: (f, 8) last wrench, s since it changed, and s for which it has changed all the time
+            without load (below 0 where it has not); zeros at first; changed.
 
     Returns:
         Index of the first such foot while another one changes, or -1.
@@ -436,14 +438,19 @@ def find_frozen(wrenches: Array, dt: float, weight: float, watch: Array) -> int:
     found, changes = -1, False
     for f in range(len(wrenches)):
         own, same = watch[f], True
+        loaded = np.sqrt(dot(own, own)) > RELEASE_LOAD * weight
         for i in range(6):
             same &= wrenches[f, i] == own[i]
             own[i] = wrenches[f, i]
+        if not same and not loaded:
+            # s that a reading of 50 Hz repeats, and more; s for which one is watched again that
+            # has stayed the same in the air, as of a sensor with a threshold
+            own[7] = own[7] + own[6] + dt if own[6] < 0.03 else -5.0
         own[6] = own[6] + dt if same else 0.0
         changes |= not same
-        loaded = np.sqrt(dot(own, own)) > RELEASE_LOAD * weight
-        # s that a foot's wrench may stay the same while it carries load and the other one
-        # changes; a sensor of 50 Hz repeats its reading for 0.02 s
-        if found < 0 and loaded and own[6] > 0.06:
+        # s that a foot's wrench may stay the same while the other one changes; s without load,
+        # after which a sensor is known to change there, if it is not 0 from a threshold on
+        in_air = own[7] > 0.2 and own[:6].any()
+        if found < 0 and own[6] > 0.06 and (loaded or in_air):
             found = f
     return found if changes else -1
