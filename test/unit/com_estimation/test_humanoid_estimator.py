@@ -247,6 +247,25 @@ def test_a_sole_that_turns_back_to_flat_is_no_fall_unless_it_goes_on() -> None:
     assert any(warning for _, warning in warned)
 
 
+@pytest.mark.parametrize("flexibility", [0.0, 1e-3])
+def test_while_soft_legs_give_only_a_dcm_outside_the_soles_warns(
+    flexibility: float,
+) -> None:
+    stand = Standing()
+    stand.run(1.0)
+    stand.estimator._given[0] = stand.estimator._found_give[0] = flexibility
+    stand.estimator._give_std = 0.0
+    felt, margins = stand.w.copy(), []
+    felt[:, 4] = 10.0  # N m, as a touch-down moves the ankles
+    for k in range(1, 6):
+        out = stand.estimator.update(
+            (stand.k + k) * PERIOD, stand.q, stand.R, felt if k > 1 else stand.w
+        )
+        margins.append(out.margin)
+    assert min(margins) > 0.0
+    assert out.fall_warning is (flexibility == 0.0)
+
+
 def test_the_reason_of_a_warning_is_kept_until_the_robot_stands_again() -> None:
     stand = Standing()
     stand.run(1.0)

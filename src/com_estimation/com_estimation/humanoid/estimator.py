@@ -255,8 +255,9 @@ class HumanoidEstimator:
             warns &= time - self._began > 0.1
             # What the legs give by as the load moves looks like a sole that tips.
             wrong = abs(float(self._found_give[0] - self._given[0]))
-            # of the flexibility, by which joints differ, and by which it differs in motion
-            wrong += self._give_std + 0.1 * float(self._given[0])
+            # of the flexibility, by which joints differ; and half of it in motion, since torques
+            # of feet that touch down are not those of the joints, nor of the same moment
+            wrong += self._give_std + 0.5 * float(self._given[0])
             tilts = wrong * moved
             tilts += 2.0 * self._given[1]  # a joint on its way to the other side
             warns &= tilts < fall.FALL.tips or self._fall.margin[0] < 0.0
