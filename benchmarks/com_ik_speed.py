@@ -135,7 +135,7 @@ def cold_starts(biped: Biped, count: int) -> tuple[int, float]:
             0.05,
             0.07,
         ]
-        target, _, outcome = solver.map_pelvis(place, poses, turn)
+        target, outcome = solver.map_pelvis(place, poses, turn)
         if outcome == 0:  # a posture that reach and limits allow
             com.append(target)
             feet.append(poses)

@@ -53,6 +53,7 @@ class Robot:
         period_ns: int = PERIOD_NS,
         answered: bool = True,
         with_imu: bool = True,
+        with_joints: bool = True,
     ) -> None:
         turn = Rotation.from_rotvec([0.0, tilt, 0.0]).as_matrix()
         for _ in range(count):
@@ -60,7 +61,7 @@ class Robot:
             stamp: Time = ns_to_stamp(self.time_ns)
             names = list(self.robot.model.joint_names)
             joints = numpy_to_joint_state(names, self.robot.posture, stamp=stamp)
-            for _ in range(copies):
+            for _ in range(copies if with_joints else 0):
                 self.world.send("joint_states", joints)
             imu = Imu()
             imu.header.stamp = stamp
@@ -158,6 +159,21 @@ def test_while_the_imu_is_silent_for_a_moment_there_is_no_com(world, robot) -> N
     unknown = [m for m in robot.com if "the imu gives no orientation" in m.reason]
     assert {m.status for m in unknown} >= {CenterOfMass.STATUS_UNKNOWN}
     assert all(np.isnan(m.position.x) for m in unknown if not m.status)
+
+
+def test_wrenches_are_not_missing_because_joint_states_were_silent(
+    world, robot
+) -> None:
+    diagnosis = world.collect(CentroidalDiagnosis, "diagnosis")
+    robot.send(200)
+    robot.send(200, with_joints=False, answered=False)
+    before = len(robot.com)
+    for _ in range(50):
+        robot.send(1, answered=False)
+        world.spin_for(0.005)
+    world.spin_until(lambda: len(robot.com) > before + 20, "com_corrected")
+    reasons = [m.reason for m in (*robot.com, *diagnosis)]
+    assert not [reason for reason in reasons if "wrench" in reason]
 
 
 def test_joint_states_that_come_twice_count_once(world, robot) -> None:

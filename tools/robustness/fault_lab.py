@@ -386,8 +386,8 @@ class Lab:
         if self.command[1] != "simulator":  # which is commanded by the faults
             position = self.robot.truth.position
             self.checks.check(msg, self.fault, self.now_s, age_s, position)
-        if abs(age_s) < OTHER_TIME:
-            self.robot.follow(msg, age_s)
+            if abs(age_s) < OTHER_TIME:
+                self.robot.follow(msg, age_s)
 
     def restart_robot(self) -> None:
         """Put the robot back to its start."""

@@ -132,7 +132,7 @@ class ClosedFormSolver(Solver):
         robot["nominal"] = self._nominal
         point = np.empty(3), np.empty((3, 3)), np.empty((2, 3, 4))
         self._place = entry_point(
-            pelvis_search.place_pelvis, *point, robot, np.empty(3), np.empty(12)
+            pelvis_search.place_pelvis, *point, robot, np.empty(3)
         )
         self._solve = entry_point(
             pelvis_search.solve_one, *point, robot, 0.0, np.empty(16)
@@ -174,10 +174,8 @@ class ClosedFormSolver(Solver):
         reason = f"the CoM comes no nearer than {values[15]:.3g} m"
         return legs, pelvis, self._reason(legs, outcome) or reason, nearest
 
-    def map_pelvis(
-        self, pelvis: Array, feet: Array, R: Array
-    ) -> tuple[Array, Array, int]:
-        """The map from the pelvis' position to CoM and legs.
+    def map_pelvis(self, pelvis: Array, feet: Array, R: Array) -> tuple[Array, int]:
+        """The map from the pelvis' position to the CoM.
 
         Args:
             pelvis: (3,) m in the world.
@@ -185,17 +183,17 @@ class ClosedFormSolver(Solver):
             R: (3, 3) orientation of the pelvis.
 
         Returns:
-            CoM (3,) m, legs (12,) rad, and the outcome; see ComPoint.
+            CoM (3,) m, and the outcome; see ComPoint.
         """
-        com, q = np.empty(3), np.empty(12)
-        return com, q, self._place(pelvis, R, feet, self.robot, com, q)
+        com = np.empty(3)
+        return com, self._place(pelvis, R, feet, self.robot, com)
 
     def _nearest(self, target: Array, feet: Array, R: Array) -> Array:
         """The CoM nearest to the target within reach and limits; NaN where none is found."""
         newton = NewtonSolver(self._biped)
         newton.robot["upper_moment"] = self.robot["upper_moment"]
         pelvis = newton.find_nearest(target, feet, R)[:3]
-        com, _, outcome = self.map_pelvis(self._pulled_in(pelvis, feet, R), feet, R)
+        com, outcome = self.map_pelvis(self._pulled_in(pelvis, feet, R), feet, R)
         return com if outcome == 0 else np.full(3, np.nan)
 
     def _pulled_in(self, pelvis: Array, feet: Array, R: Array) -> Array:
@@ -204,7 +202,7 @@ class ClosedFormSolver(Solver):
         for _ in range(40):
             fraction = 0.5 * (inside + outside)
             fine = (
-                self.map_pelvis(middle + fraction * (pelvis - middle), feet, R)[2] == 0
+                self.map_pelvis(middle + fraction * (pelvis - middle), feet, R)[1] == 0
             )
             inside, outside = (fraction, outside) if fine else (inside, fraction)
         # a thousandth of the way from the middle to the nearest point is left

@@ -327,10 +327,8 @@ def solve_in_steps(
 
 
 @compiled()
-def place_pelvis(
-    t: Array, R: Array, feet: Array, robots: Array, com: Array, q: Array
-) -> int:
-    """CoM and legs for a place of the pelvis; see solve_one.
+def place_pelvis(t: Array, R: Array, feet: Array, robots: Array, com: Array) -> int:
+    """CoM for a place of the pelvis; see solve_one.
 
     Args:
         t: (3,) m, place of the pelvis.
@@ -338,7 +336,6 @@ def place_pelvis(
         feet: (2, 3, 4) poses of the soles.
         robots: (1,) of ROBOT.
         com: (3,) m, set.
-        q: (12,) rad, set to the legs' angles.
 
     Returns:
         The outcome.
@@ -348,7 +345,4 @@ def place_pelvis(
     com_map = make_map(robot, targets)
     place = vector(t)
     com[0], com[1], com[2] = com_of_pelvis(robot, com_map, place)
-    outcome = find_angles(robot, com_map, targets, place)
-    for k in range(12):
-        q[k] = robot.work[2, k]
-    return outcome
+    return find_angles(robot, com_map, targets, place)

@@ -159,7 +159,10 @@ class HumanoidComEstimator(RobotNode[Parameters]):
         waiting.extend(pairs)
         while len(waiting) > 1:
             time_ns = waiting[0].time_ns
-            if waiting[1].time_ns <= time_ns:  # sent twice
+            began = max((stored[0][0] if stored else 0) for stored in self._wrenches)
+            # its wrenches were forgotten while joint_states were silent
+            forgotten = began > time_ns + WAIT * NS_PER_S
+            if forgotten or waiting[1].time_ns <= time_ns:  # or sent twice
                 waiting.popleft()
                 continue
             newest = min((stored[-1][0] if stored else 0) for stored in self._wrenches)

@@ -48,7 +48,7 @@ def cold_starts(biped, count, seed):
     com = np.empty((count, 3))
     keep = np.zeros(count, dtype=bool)
     for i in range(count):
-        com[i], _, outcome = solver.map_pelvis(pelvis[i], feet[i], R[i])
+        com[i], outcome = solver.map_pelvis(pelvis[i], feet[i], R[i])
         keep[i] = outcome == 0
     return ComIk(biped), com[keep], feet[keep], R[keep], pelvis[keep]
 
