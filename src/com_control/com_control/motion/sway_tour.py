@@ -249,8 +249,14 @@ def _flexion(biped: Biped, joints: Indices) -> tuple[int, int]:
 def _waves(
     time: Array, rng: np.random.Generator, periods: tuple[float, float]
 ) -> Array:
-    """Sum (N,) of two sines of random periods and phases."""
-    T, phases = rng.uniform(*periods, 2), rng.uniform(0.0, 2.0 * np.pi, 2)
+    """Sum (N,) of two sines of random periods and phases.
+
+    One is in the lower, one in the upper third of the periods: alike, they could cancel each other
+    for most of the time, and the motion would show little.
+    """
+    low, third = periods[0], (periods[1] - periods[0]) / 3.0
+    T = rng.uniform([low, low + 2.0 * third], [low + third, periods[1]])
+    phases = rng.uniform(0.0, 2.0 * np.pi, 2)
     return np.sin(2.0 * np.pi * time[:, None] / T + phases) @ [0.65, 0.35]
 
 

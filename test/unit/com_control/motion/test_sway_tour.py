@@ -62,6 +62,14 @@ def test_hanging_moves_all_limbs_within_their_limits(robot):
     assert np.abs(np.gradient(q, tour.motion.times, axis=0)).max() < 1.0
 
 
+def test_every_seed_moves_every_limb_as_much():
+    model, config = load_robot("hoap3")
+    motions = [plan_hang(model, config, 60.0, seed).motion for seed in range(12)]
+    spread = np.array([motion.positions.std(axis=0) for motion in motions])
+    moved = spread.max(axis=0) > 1e-6
+    assert (spread[:, moved] > 0.75 * spread[:, moved].max(axis=0)).all()
+
+
 def test_what_is_not_possible_is_named():
     model, config = load_robot("hoap3")
     small = [replace(foot, corners=0.1 * foot.corners) for foot in config.feet]
