@@ -262,4 +262,4 @@ def _waves(
 
 def _faded(time: Array) -> Array:
     """Factor (N,) that rises at the start and falls at the end."""
-    return quintic(time / 3.0)[0] * quintic((time[-1] - time) / 3.0)[0]
+    return quintic(time / 4.0)[0] * quintic((time[-1] - time) / 4.0)[0]

@@ -7,8 +7,10 @@ gradient,
   ln p(data | h) = 1/2 b^T A^-1 b - 1/2 ln det A,   A = 1 + L^T H L
 
 and of causes of which there is one for each joint, the mean over the joints. A cause is named from
-a posterior of 0.9 on. "Nothing is wrong" cannot be named, a small cause is always possible: the
-answer is the bound of what all causes together may move the CoM by.
+a posterior of 0.9 on, also against each single other one: the mean over twelve joints would make
+the one that explains as much twelve times less probable. "Nothing is wrong" cannot be named, a
+small cause is always possible: the answer is the bound of what all causes together may move the CoM
+by.
 """
 
 from collections.abc import Callable
@@ -56,12 +58,14 @@ class Cause:
         joint: of causes that one joint has, the most probable one; "" for others.
         probability: posterior.
         size: most probable size in words.
+        alone: posterior against the single other cause, of one joint, that explains most.
     """
 
     kind: str
     joint: str
     probability: float
     size: str
+    alone: float = 1.0
 
     @property
     def text(self) -> str:
@@ -89,7 +93,8 @@ class CheckUp:
     @property
     def named(self) -> Cause | None:
         """The cause, where one is named."""
-        return self.causes[0] if self.causes[0].probability >= 0.9 else None
+        first = self.causes[0]
+        return first if min(first.probability, first.alone) >= 0.9 else None
 
     @property
     def healthy(self) -> bool:
@@ -104,7 +109,7 @@ class CheckUp:
             return f"{first.text}, {100.0 * first.probability:.0f} %"
         if self.healthy:
             return f"healthy: no cause moves the CoM by more than {1e3 * self.bound:.0f} mm (95 %)"
-        if second.probability < 0.05:
+        if second.probability < 0.05 and first.alone >= 0.9:
             return (
                 f"cannot tell {first.text} from nothing: no cause moves the CoM by more than "
                 f"{1e3 * self.bound:.0f} mm (95 %); {self.further}"
@@ -185,19 +190,21 @@ def compare(
         The causes, the most probable first, and the posterior of none.
     """
     none, _ = evidence.of(np.empty((len(evidence.g), 0)))
-    odds, sizes = [], []
+    odds, best_odds, sizes = [], [], []
     for kind, own in choices.items():
         found = [evidence.of(V) for V in own]
         values = np.array([value for value, _ in found]) - none
         best = int(values.argmax())
         odds.append(float(np.logaddexp.reduce(values) - np.log(len(values))))
+        best_odds.append(float(values[best]))
         joint = joints[kind][best] if kind in joints else ""
         sizes.append((kind, joint, describe(kind, own[best], found[best][1])))
     total = np.logaddexp.reduce([0.0, *odds])
-    causes = [
-        Cause(kind, joint, float(np.exp(value - total)), size)
-        for value, (kind, joint, size) in zip(odds, sizes, strict=True)
-    ]
+    causes = []
+    for k, (kind, joint, size) in enumerate(sizes):
+        rival = max(best_odds[:k] + best_odds[k + 1 :])
+        alone = float(np.exp(odds[k] - np.logaddexp(odds[k], rival)))
+        causes.append(Cause(kind, joint, float(np.exp(odds[k] - total)), size, alone))
     causes.sort(key=lambda cause: -cause.probability)
     return tuple(causes), float(np.exp(-total))
 
