@@ -181,7 +181,8 @@ class GaitSession:
 
         Args:
             time: s, when it begins.
-            count: number of points, evenly in time, the last one at rest.
+            count: number of points, evenly in time, the last one at rest; one at the end of
+                the motion.
 
         Returns:
             The path, after that time; None if the robot's posture is unknown.
@@ -193,7 +194,10 @@ class GaitSession:
             return JointPath(np.array([time]), q, np.zeros_like(q))
         self._readings = ReadingTimes()  # drives follow the whole way in a gap
         way = self._way = self._way or self._way_from(self.last.position, time)
-        times = time + max(way.end - time, 0.0) * np.arange(1, count + 1) / count
+        left = max(way.end - time, 0.0)
+        # s, from which the times are apart in a message
+        steps = count if left > 1e-3 else 1
+        times = time + left * np.arange(1, steps + 1) / steps
         q, qd = np.swapaxes([way.sample(at) for at in times.tolist()], 0, 1)
         self.last = self._approach(way, time)
         return JointPath(times, *self.guard.limit(times, q, qd))

@@ -42,6 +42,7 @@ class Bench:
 
     def take(self, found):
         """As a driver: what is due later than the first new point is replaced."""
+        assert np.diff(found.time).min(initial=1.0) > 1e-6  # ns in a message
         now = self.now(self.time)
         points = zip(found.time, found.q, found.qd, strict=True)
         self.due = [(self.time, *now), *((self.time + a, q, v) for a, q, v in points)]
