@@ -361,11 +361,12 @@ class Player:
         if tail.goal > 0.0:
             tail.change(due, 0.0)
         left = max(tail.settled - due, 0.0)
-        # s, from which nine times are apart in a message; before, it is at rest
+        # s, from which nine times are apart in a message; before, only the rest is sent
         apart = left > 1e-3
         times = due + np.linspace(0.0, left, 9 if apart else 1)
-        points = [path.sample(tail.progress(t)) for t in times.tolist()]
-        rates = np.array([tail.rate(t) for t in times.tolist()])
+        sampled = times if apart else times + left
+        points = [path.sample(tail.progress(t)) for t in sampled.tolist()]
+        rates = np.array([tail.rate(t) for t in sampled.tolist()])
         drive = np.isfinite(path.q[-1])  # of the others the motion has no positions
         positions, velocities = self.guard.limit(
             times,
