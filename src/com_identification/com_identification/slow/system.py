@@ -249,9 +249,8 @@ def _extra_prior(robot: SlowRobot, recording: SlowRecording) -> Array:
     """Means and standard deviations (2, k) of the extra unknowns of SlowRobot.extras."""
     counts = robot.extras(recording.hung)
     if recording.hung:
-        return np.stack(
-            [np.zeros(ROPE), np.full(ROPE, 0.002)]
-        )  # m, of the rope's point
+        # m, of the rope's point
+        return np.stack([np.zeros(ROPE), np.full(ROPE, 0.002)])
     chain, slope, _, pull = counts
     poses = np.full(chain, 0.02)  # m, of poses or distances
     if robot.flat:
